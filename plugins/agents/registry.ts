@@ -40,11 +40,15 @@ export interface ResolvedAgent {
  * Agents by name. A name holds an instance or a factory; registering a name again replaces it.
  */
 export class AgentRegistry {
-  readonly #sources = new Map<string, AgentSource>()
+  readonly #sources: Map<string, AgentSource>
   readonly #defaultAgent: string | undefined
 
-  constructor (agents: Readonly<Record<string, AgentSource>> = {}, defaultAgent?: string) {
-    for (const [id, source] of Object.entries(agents)) this.register(id, source)
+  /** @param agents names to agents, or another registry whose agents are shared from then on. */
+  constructor (agents: Readonly<Record<string, AgentSource>> | AgentRegistry = {}, defaultAgent?: string) {
+    this.#sources = agents instanceof AgentRegistry ? agents.#sources : new Map()
+    if (!(agents instanceof AgentRegistry)) {
+      for (const [id, source] of Object.entries(agents)) this.register(id, source)
+    }
     if (defaultAgent !== undefined && !this.#sources.has(defaultAgent)) {
       throw new InvalidOptionError('defaultAgent', JSON.stringify(defaultAgent), `the registered agents are ${[...this.#sources.keys()].join(', ') || 'none'}`)
     }
