@@ -1,0 +1,7 @@
+export { acceptsEventStream } from './accept.ts'
+export { type SseEnd, SseClosingError, SseEndedError, SseFieldError, SseFollowError } from './errors.ts'
+export { encodeFrame, type SseFrame } from './frame.ts'
+export { type RawResponse, type SseReply } from './headers.ts'
+export { SseHub, type SseHubOptions } from './hub.ts'
+export { type SseFollowOptions, SseResponse } from './response.ts'
+export { type SseIdForm, type SseView, sseView, type SseViewOptions } from './view.ts'

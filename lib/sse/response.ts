@@ -1,0 +1,247 @@
+import { type ServerResponse } from 'node:http'
+import type { Attachment, AttachOptions, Cursor, Gap, Topic } from '../bus/index.ts'
+import { type SseEnd, SseEndedError, SseFollowError } from './errors.ts'
+import { sendHead, type SseReply } from './headers.ts'
+import { type SseView } from './view.ts'
+import { type Wheel, WheelEntry } from './wheel.ts'
+
+/** How {@link SseResponse.follow} reads a topic; the view is one of {@link sseView} if the stream is to end with a cursor. */
+export interface SseFollowOptions extends Omit<AttachOptions, 'sink'> {
+  /** Gives the frame (from {@link encodeFrame}) that tells the client of events it cannot have any more. */
+  gap? (gap: Gap): string | undefined
+}
+
+/** What a response takes from its hub. Times are in ticks of the wheel, 0 for none. */
+export interface SseResponseOwner {
+  readonly wheel: Wheel
+  readonly heartbeat: Buffer
+  readonly heartbeatTicks: number
+  readonly writeTicks: number
+  readonly streamTicks: number
+  /** Block that ends a stream which the client may take up again. */
+  farewell (cursorId: string | undefined): string
+  onClosed (response: SseResponse): void
+}
+
+/**
+ * One open event stream, made by {@link SseHub.open}. It owns `reply.raw` from then on: nobody else may write to it.
+ *
+ * The client's going shows on the response alone (`close` before everything was written); the request's own `close`
+ * fires on a POST as soon as its body has been read.
+ */
+export class SseResponse {
+  /** The request was a HEAD: headers have gone out, nothing is to be started. */
+  readonly isHead: boolean
+  readonly #raw: ServerResponse
+  readonly #owner: SseResponseOwner
+  readonly #entry: WheelEntry
+  readonly #openedAt: number
+  #open = true
+  #why: SseEnd = 'ended'
+  #done: SseEnd | undefined
+  #wroteAt: number
+  #blocked = false
+  #waitingSince = 0
+  #waitingLength = 0
+  #attachment: Attachment | undefined
+  #view: Partial<SseView> | undefined
+  // Made on demand: a stream that only follows a topic needs neither.
+  #abort: AbortController | undefined
+  #closed: { readonly promise: Promise<SseEnd>, readonly resolve: (end: SseEnd) => void } | undefined
+
+  constructor (reply: SseReply, owner: SseResponseOwner) {
+    this.#raw = reply.raw as ServerResponse // HTTP/2's has every member used here; only its types say less
+    this.#owner = owner
+    this.#openedAt = this.#wroteAt = owner.wheel.now
+    this.#entry = new WheelEntry((now) => this.#visit(now))
+    this.isHead = reply.request.method === 'HEAD'
+    this.#raw.on('close', () => this.#onClose())
+    // Node reports a broken connection here as well; `close` follows and is what counts.
+    this.#raw.on('error', ignore)
+    this.#raw.on('drain', () => this.#onDrain())
+    sendHead(reply)
+    if (this.isHead) this.end()
+    else this.#reschedule(owner.wheel.now)
+  }
+
+  /** Whether the stream takes further writes. */
+  get isOpen (): boolean {
+    return this.#open
+  }
+
+  /** Fires when the stream ends in any way but `end()`; the reason is an {@link SseEndedError} that tells which. */
+  get signal (): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController()
+      if (this.#why !== 'ended') this.#abort.abort(new SseEndedError(this.#why))
+    }
+    return this.#abort.signal
+  }
+
+  /** Resolves when the connection has let go of the stream; never rejects. */
+  get closed (): Promise<SseEnd> {
+    if (this.#done !== undefined) return Promise.resolve(this.#done)
+    if (this.#closed === undefined) {
+      let resolve: (end: SseEnd) => void = ignore
+      const promise = new Promise<SseEnd>((_resolve) => { resolve = _resolve })
+      this.#closed = { promise, resolve }
+    }
+    return this.#closed.promise
+  }
+
+  /** Bytes written that the connection has not taken yet. */
+  get pendingBytes (): number {
+    return this.#raw.writableLength
+  }
+
+  /**
+   * Writes whole frames. False: write nothing more until the connection has drained (`follow()` does that by itself), or
+   * the stream is over; in both cases the chunk is dealt with.
+   */
+  write (chunk: Uint8Array | string): boolean {
+    if (!this.#open) return false
+    this.#wroteAt = this.#owner.wheel.now
+    if (this.#raw.write(chunk)) return true
+    this.#block()
+    return false
+  }
+
+  /** Ends the stream after a last frame, if one is given. Does nothing on a stream that is over. */
+  end (last?: string): void {
+    if (!this.#open) return
+    this.#open = false
+    if (last === undefined) this.#raw.end()
+    else this.#raw.end(last)
+    // Whoever does not take the rest is still given up on.
+    this.#block()
+  }
+
+  /** Ends the stream for the hub's sake, with a cursor the client can come back with. */
+  close (): void {
+    if (!this.#open) return
+    this.#farewell('closed')
+  }
+
+  /** Drops the connection without another byte. */
+  destroy (why: SseEnd): void {
+    if (this.#done !== undefined) return
+    this.#open = false
+    this.#fire(why)
+    this.#raw.destroy()
+  }
+
+  /**
+   * Writes a topic's events from the cursor on and ends with the topic. The connection's backpressure is the
+   * attachment's: nothing is queued here. One topic a response.
+   *
+   * @throws AGT_ERR_SSE_FOLLOWING
+   */
+  follow (topic: Topic, options: SseFollowOptions): Attachment {
+    if (this.#attachment !== undefined) throw new SseFollowError()
+    if (!this.#open) return closedAttachment(options.after)
+    const { gap, ...attach } = options
+    this.#view = options.view
+    const attachment = topic.attach({
+      ...attach,
+      sink: {
+        write: (chunk) => this.write(chunk),
+        gap: (missing) => gap?.(missing),
+        end: (why, cursor) => {
+          if (why === 'complete') this.end()
+          else this.end(this.#owner.farewell(this.#view?.cursorId?.(cursor)))
+        }
+      }
+    })
+    this.#attachment = attachment
+    if (!this.#open) this.#detach()
+    return attachment
+  }
+
+  /** Ends a stream that the client may take up again. */
+  #farewell (why: SseEnd): void {
+    const cursor = this.#attachment?.cursor
+    this.end(this.#owner.farewell(cursor === undefined ? undefined : this.#view?.cursorId?.(cursor)))
+    this.#fire(why)
+    this.#detach()
+  }
+
+  #detach (): void {
+    this.#attachment?.close()
+  }
+
+  #block (): void {
+    if (this.#blocked) return
+    this.#blocked = true
+    this.#waitingSince = this.#owner.wheel.now
+    this.#waitingLength = this.#raw.writableLength
+    this.#reschedule(this.#waitingSince)
+  }
+
+  #onDrain (): void {
+    if (!this.#open) return
+    this.#blocked = false
+    this.#wroteAt = this.#owner.wheel.now
+    this.#attachment?.resume()
+  }
+
+  #onClose (): void {
+    if (this.#done !== undefined) return
+    this.#open = false
+    if (!this.#raw.writableFinished && this.#why === 'ended') this.#fire('disconnected')
+    this.#done = this.#why
+    this.#owner.wheel.remove(this.#entry)
+    this.#detach()
+    this.#closed?.resolve(this.#done)
+    this.#owner.onClosed(this)
+  }
+
+  #fire (why: SseEnd): void {
+    if (this.#why !== 'ended' || why === 'ended') return
+    this.#why = why
+    this.#abort?.abort(new SseEndedError(why))
+  }
+
+  #reschedule (now: number): void {
+    const ticks = this.#nextVisit(now)
+    if (ticks > 0 && (this.#entry.slot === -1 || this.#entry.due > now + ticks)) this.#owner.wheel.schedule(this.#entry, ticks)
+  }
+
+  /** Ticks to the nearest deadline; 0 when there is none. */
+  #nextVisit (now: number): number {
+    const { heartbeatTicks, writeTicks, streamTicks } = this.#owner
+    const waits = this.#blocked
+    const idle = waits ? writeTicks : heartbeatTicks
+    const since = waits ? this.#waitingSince : this.#wroteAt
+    const left = idle === 0 ? Infinity : Math.max(1, since + idle - now)
+    const whole = streamTicks === 0 ? Infinity : Math.max(1, this.#openedAt + streamTicks - now)
+    const next = Math.min(left, whole)
+    return next === Infinity ? 0 : next
+  }
+
+  #visit (now: number): number {
+    const { heartbeat, heartbeatTicks, writeTicks, streamTicks } = this.#owner
+    if (streamTicks > 0 && now - this.#openedAt >= streamTicks && this.#open) {
+      this.#farewell('timeout')
+    }
+    if (this.#blocked) {
+      // Some of what waits has gone out since: slow, but alive.
+      const length = this.#raw.writableLength
+      if (length < this.#waitingLength) this.#waitingSince = now
+      this.#waitingLength = length
+      if (writeTicks > 0 && now - this.#waitingSince >= writeTicks) {
+        this.destroy('timeout')
+        return 0
+      }
+    } else if (heartbeatTicks > 0 && now - this.#wroteAt >= heartbeatTicks) {
+      this.write(heartbeat)
+    }
+    return this.#nextVisit(now)
+  }
+}
+
+/** Stands for a topic that a stream which is over does not follow. */
+function closedAttachment (cursor: Cursor = { seq: 0 }): Attachment {
+  return { cursor, lagBytes: 0, resume: ignore, close: ignore }
+}
+
+function ignore (): void {}

@@ -1,0 +1,64 @@
+import type { BusEvent, Cursor, Frame, Position, View } from '../bus/index.ts'
+import { checkField, splitLines } from './frame.ts'
+
+/** What stands in a frame's `id`: epoch and sequence, the bare sequence, or no id. */
+export type SseIdForm = 'epoch' | 'seq' | 'none'
+
+/** How {@link sseView} frames a topic. */
+export interface SseViewOptions {
+  /** Views of the same key share one encoding. @default `sse:${id}` */
+  readonly key?: string
+  /** Form of the `id`. A bare sequence cannot tell one life of a topic from the next. @default 'epoch' */
+  readonly id?: SseIdForm
+}
+
+/** A {@link View} that can also say under which id a cursor goes to the client. */
+export interface SseView extends View {
+  /** Text of the `id` field for this cursor; undefined where the view writes no ids. */
+  cursorId (cursor: Cursor): string | undefined
+}
+
+/** Everything that needs a second look: line breaks, and the three that JSON allows and line-splitting clients do not. */
+const UNUSUAL = /[\r\n\u0085\u2028\u2029]/
+const UNUSUAL_IN_JSON = /[\u0085\u2028\u2029]/g
+const TAIL = '\n\n'
+
+/**
+ * Frames a topic's events for an event stream: `id: <epoch>.<seq>`, `event` where there is one, `data`.
+ *
+ * Line breaks in raw text become further `data` lines. In JSON payloads U+0085, U+2028 and U+2029 are escaped, because
+ * clients that split by Unicode's line rules tear the frame there; raw text keeps them. The frame of an event whose name
+ * holds a line break or NUL is refused (AGT_ERR_SSE_FIELD).
+ */
+export function sseView (options: SseViewOptions = {}): SseView {
+  const id = options.id ?? 'epoch'
+  return {
+    key: options.key ?? `sse:${id}`,
+    frame (event: BusEvent, at: Position): Frame {
+      let head = id === 'epoch' ? `id: ${at.epoch}.${event.seq}\n` : id === 'seq' ? `id: ${event.seq}\n` : ''
+      if (event.event !== undefined) head += `event: ${checkField('event', event.event)}\n`
+      return { head: `${head}data: `, data: UNUSUAL.test(event.data) ? escapeData(event.data) : event.data, tail: TAIL }
+    },
+    cursorId (cursor: Cursor): string | undefined {
+      if (id === 'none') return undefined
+      return id === 'seq' || cursor.epoch === undefined ? String(cursor.seq) : `${cursor.epoch}.${cursor.seq}`
+    }
+  }
+}
+
+function escapeData (data: string): string {
+  return splitLines(isJson(data) ? data.replace(UNUSUAL_IN_JSON, escapeUnit) : data)
+}
+
+function escapeUnit (unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
+function isJson (data: string): boolean {
+  try {
+    JSON.parse(data)
+    return true
+  } catch {
+    return false // raw text, which is legal: it is sent as it is
+  }
+}
