@@ -9,6 +9,8 @@ export default [
     files: ['**/*.ts'],
     rules: {
       '@typescript-eslint/no-explicit-any': 'error',
+      // A schema and its type share their name (TypeBox); the compiler reports real redeclarations.
+      '@typescript-eslint/no-redeclare': 'off',
       '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }]
     }
   },

@@ -1,0 +1,24 @@
+export { type Agent, type AgentCapabilities } from './agent.ts'
+export {
+  AudioBlock, Base64Source, ContentBlock, DataBlock, HintBlock, ImageBlock, MediaSource, TextBlock, ThinkingBlock,
+  ToolCallState, ToolResultBlock, ToolResultState, ToolUseBlock, UrlSource, VideoBlock
+} from './blocks.ts'
+export {
+  type ContextKey, contextKey, createRuntimeContext, deriveContext, type ProtocolName, type RuntimeContext, type RuntimeContextInit
+} from './context.ts'
+export { ConfirmDecision, Decision, InputDecision, ResultDecision } from './decision.ts'
+export { AgentError, type AgentErrorInit, toAgentError } from './errors.ts'
+export {
+  AgentEvent, type AgentEventInit, type AgentEventInitOf, type AgentEventOf, agentEventSchemas, type AgentEventType,
+  ConfirmResult, InputRequest, isAgentEventType
+} from './events.ts'
+export { GenerateReason, isGenerateReason } from './generate-reason.ts'
+export { AgentInput, ModelOptions, OutputRequest } from './input.ts'
+export { isObject, JsonObject, JsonValue, toJson } from './json.ts'
+export { Msg, MsgMetadata, Role, textOf } from './message.ts'
+export { type Pending, pendingId } from './pending.ts'
+export { PermissionBehavior, PermissionRule } from './permission-rule.ts'
+export { createPermissions, deniedByRules, type PermissionQuery, type PermissionResult, type Permissions } from './permissions.ts'
+export { type InterruptSource, RunInterrupted } from './run-interrupted.ts'
+export { ToolChoice, ToolDefinition, type ToolMergeMode, ToolMergeModeName } from './tool-definition.ts'
+export { Usage } from './usage.ts'
