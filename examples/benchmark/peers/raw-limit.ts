@@ -1,0 +1,54 @@
+import { type ServerResponse } from 'node:http'
+import { listenPlain, STREAM_HEADERS } from '../node-server.ts'
+import { drive, parsePlan } from '../pace.ts'
+import { frameOf, UNSTAMPED } from '../payload.ts'
+import { type Endpoint, type Peer, type Setup, WORKLOAD_IDS } from '../peer.ts'
+
+const FRAME = frameOf(UNSTAMPED)
+const HEARTBEAT = Buffer.from(': heartbeat\n\n')
+
+/** The anchor: node:http, one `write` of a buffer encoded ahead of time an event, backpressure ignored. */
+export const rawLimit: Peer = {
+  name: 'raw-limit',
+  packages: [],
+  workloads: WORKLOAD_IDS,
+  listen
+}
+
+async function listen (setup: Setup): Promise<Endpoint> {
+  const subscribers = new Set<ServerResponse>()
+  const history = Array.from({ length: setup.replayEvents }, (_, i) =>
+    Buffer.concat([Buffer.from(`id: ${i + 1}\n`), FRAME]))
+
+  const port = await listenPlain({
+    '/run': (_request, response, url) => {
+      response.writeHead(200, STREAM_HEADERS).flushHeaders()
+      drive(parsePlan(url.searchParams), (stamp) => response.write(encode(stamp)), () => response.end())
+    },
+    '/topic': (request, response) => {
+      response.writeHead(200, STREAM_HEADERS).flushHeaders()
+      subscribers.add(response)
+      response.on('close', () => subscribers.delete(response))
+      const after = request.headers['last-event-id']
+      if (after === undefined) return
+      for (let i = Number(after); i < history.length; i++) response.write(history[i])
+    }
+  })
+  setInterval(() => {
+    for (const response of subscribers) response.write(HEARTBEAT)
+  }, setup.heartbeatMs)
+
+  return {
+    port,
+    lastEventId: '0',
+    subscribers: () => subscribers.size,
+    publish (stamp) {
+      const frame = encode(stamp)
+      for (const response of subscribers) response.write(frame)
+    }
+  }
+}
+
+function encode (stamp: string): Buffer {
+  return stamp === UNSTAMPED ? FRAME : frameOf(stamp)
+}
