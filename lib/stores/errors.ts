@@ -11,4 +11,3 @@ export const StoreFullError = createError<[limit: string, value: number]>(
 /** A listing cursor that no page of ours carried. */
 export const StoreCursorError = createError<[]>(
   'AGT_ERR_STORE_CURSOR', 'The cursor is not one that a page of this list carried; list again from the start.', 400)
-

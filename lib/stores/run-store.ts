@@ -101,7 +101,7 @@ export interface Barrier {
   readonly firstSeq: number
   readonly events: readonly LogEvent[]
   readonly limits?: LogLimits
-  /** Records to open; one whose id the run already has replaces it unless that one is claimed (then the barrier is `stale`). */
+  /** Interrupts to open. One whose id the run already has replaces it, unless that one is `claimed` or `unknown`: then the barrier is `stale`. */
   readonly interrupts?: readonly NewInterrupt[]
   /** The run's interrupts that are open become `closed`: nobody can answer them any more. Applied before `interrupts`. @default false */
   readonly closeInterrupts?: boolean
@@ -146,8 +146,8 @@ export interface RunStore {
   update (key: RunKey, expected: Expected, patch: RunPatch): Promise<UpdateResult>
 
   /**
-   * The barrier of R3: record, events, interrupts and fold become true together or not at all. The lease ends as in `update`.
-   * Events the log already holds under the same fence (a re-sent tail) are skipped, not repeated.
+   * The barrier of R3: record, events, interrupts and fold become true together or not at all. The lease ends as in `update`. Events
+   * are placed as `EventLog.append` places them.
    */
   commit (key: RunKey, expected: ExpectedAtBarrier, barrier: Barrier): Promise<CommitResult>
 
