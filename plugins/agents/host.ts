@@ -14,8 +14,10 @@ export class AgentsHost {
   /** Where runs are kept. */
   readonly store: Store
   readonly #getPrincipal: GetPrincipal | undefined
+  readonly #shutdownMs: number
 
-  constructor (registry: AgentRegistry, engine: RunEngine, store: Store, getPrincipal: GetPrincipal | undefined) {
+  constructor (registry: AgentRegistry, engine: RunEngine, store: Store, getPrincipal: GetPrincipal | undefined, shutdownMs: number) {
+    this.#shutdownMs = shutdownMs
     this.registry = registry
     this.engine = engine
     this.store = store
@@ -34,7 +36,12 @@ export class AgentsHost {
   with (options: Pick<AgentsOptions, 'agents' | 'defaultAgent' | 'getPrincipal'>): AgentsHost {
     const isOwn = options.agents !== undefined || options.defaultAgent !== undefined
     const registry = isOwn ? new AgentRegistry(options.agents ?? this.registry, options.defaultAgent) : this.registry
-    return new AgentsHost(registry, this.engine, this.store, options.getPrincipal ?? this.#getPrincipal)
+    return new AgentsHost(registry, this.engine, this.store, options.getPrincipal ?? this.#getPrincipal, this.#shutdownMs)
+  }
+
+  /** Ends every run: agents get `shutdownMs` to settle. Again is the same closing. */
+  close (): Promise<void> {
+    return this.engine.close({ timeoutMs: this.#shutdownMs })
   }
 }
 
@@ -57,9 +64,10 @@ export function createHost (app: FastifyInstance, options: AgentsOptions): Agent
     leaseMs: resolved.leaseMs,
     storeTimeoutMs: resolved.storeTimeoutMs
   })
-  app.addHook('preClose', async () => { await engine.close({ timeoutMs: resolved.shutdownMs }) })
+  const host = new AgentsHost(new AgentRegistry(resolved.agents, resolved.defaultAgent), engine, store, resolved.getPrincipal, resolved.shutdownMs)
+  app.addHook('preClose', () => host.close())
   app.addHook('onClose', async () => { if (resolved.store === undefined) await store.close?.() })
-  return new AgentsHost(new AgentRegistry(resolved.agents, resolved.defaultAgent), engine, store, resolved.getPrincipal)
+  return host
 }
 
 /** The server's shared host where the `agents` plugin is registered, otherwise one for this plugin alone. */

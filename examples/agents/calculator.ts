@@ -1,0 +1,77 @@
+// An agent that answers in streams and computes with tools. It stands in for a model: the same events, no key.
+import { randomUUID } from 'node:crypto'
+import { textOf, type Agent, type AgentInput, type Usage } from 'fastify-agents/agent'
+import { evaluate, findExpressions } from './arithmetic.ts'
+import { say, type SayOptions } from './speech.ts'
+
+export interface CalculatorOptions {
+  /** Milliseconds between two words. @default 20 */
+  readonly wordMs?: number
+}
+
+/** Computes every sum it finds in the newest question, all of them in one batch of tool calls. */
+export function calculator (options: CalculatorOptions = {}): Agent {
+  const wordMs = options.wordMs ?? 20
+  return {
+    name: 'calculator',
+    description: 'Computes sums: + - * / % ^ and parentheses.',
+    capabilities: { restartable: true },
+
+    async * stream (input, { signal }) {
+      const model = randomUUID()
+      const speech: SayOptions = { replyId: model, wordMs, signal }
+      const question = newestQuestion(input)
+      const expressions = findExpressions(question)
+
+      yield { type: 'MODEL_CALL_START', replyId: model, model: 'arithmetic' }
+      if (expressions.length === 0) {
+        yield * say('I compute sums. Ask me for "6*7", "2^10 and 3*(4+5)", or anything with + - * / % ^ in it.', speech)
+        yield { type: 'MODEL_CALL_END', replyId: model, usage: usageFor(question, 24), model: 'arithmetic' }
+        return
+      }
+
+      yield * say(`There ${expressions.length === 1 ? 'is one sum' : `are ${expressions.length} sums`} in this question.`, { ...speech, blockId: 'thinking', isThought: true })
+      const calls = expressions.map((expression) => ({ toolCallId: `call-${randomUUID()}`, toolCallName: 'calculate', expression }))
+      for (const { expression, ...call } of calls) {
+        yield { type: 'TOOL_CALL_START', replyId: model, ...call, executor: 'agent' }
+        yield { type: 'TOOL_CALL_DELTA', replyId: model, ...call, delta: JSON.stringify({ expression }) }
+        yield { type: 'TOOL_CALL_END', replyId: model, ...call }
+      }
+      yield { type: 'MODEL_CALL_END', replyId: model, usage: usageFor(question, 12 * calls.length), model: 'arithmetic' }
+
+      const batch = randomUUID()
+      const answers: string[] = []
+      for (const { expression, ...call } of calls) {
+        signal.throwIfAborted()
+        const result = compute(expression)
+        answers.push(result.state === 'success' ? `${expression} = ${result.text}` : `${expression}: ${result.text}`)
+        yield { type: 'TOOL_RESULT_START', replyId: batch, ...call }
+        yield { type: 'TOOL_RESULT_TEXT_DELTA', replyId: batch, ...call, delta: result.text }
+        yield { type: 'TOOL_RESULT_END', replyId: batch, ...call, state: result.state }
+      }
+
+      const answer = randomUUID()
+      yield { type: 'MODEL_CALL_START', replyId: answer, model: 'arithmetic' }
+      yield * say(`${answers.join(', and ')}.`, { ...speech, replyId: answer })
+      yield { type: 'MODEL_CALL_END', replyId: answer, usage: usageFor(question, 8 * calls.length), model: 'arithmetic' }
+    }
+  }
+}
+
+function compute (expression: string): { readonly state: 'success' | 'error', readonly text: string } {
+  try {
+    return { state: 'success', text: String(evaluate(expression)) }
+  } catch (error) {
+    return { state: 'error', text: (error as Error).message }
+  }
+}
+
+function newestQuestion (input: AgentInput): string {
+  const message = input.messages.findLast(({ role }) => role === 'USER')
+  return message === undefined ? '' : textOf(message)
+}
+
+/** Counts words for tokens: there is no tokenizer here. */
+function usageFor (question: string, outputTokens: number): Usage {
+  return { inputTokens: question.split(/\s+/).length, outputTokens }
+}

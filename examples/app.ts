@@ -1,0 +1,84 @@
+// The example's server as a function, so that tests can start it as `npm start` does.
+import swagger from '@fastify/swagger'
+import { type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import Fastify, { type FastifyInstance } from 'fastify'
+import agUi from 'fastify-agents/ag-ui'
+import agents from 'fastify-agents/agents'
+import eventStream from 'fastify-agents/event-stream'
+import { calculator } from './agents/calculator.ts'
+import { createFileKeeper } from './agents/file-keeper.ts'
+
+export interface ServerOptions {
+  /** Folder in which the `files` agent works; it never leaves it. */
+  readonly folder: string
+  /** Level of the log, `silent` for none. @default 'info' */
+  readonly logLevel?: string
+  /** Milliseconds between two words of an answer. @default 20 */
+  readonly wordMs?: number
+}
+
+/** Builds the example's server; the caller listens and closes. */
+export async function buildServer (options: ServerOptions): Promise<FastifyInstance> {
+  const app = Fastify({
+    logger: {
+      level: options.logLevel ?? 'info',
+      redact: ['req.headers.authorization', 'req.headers.cookie']
+    }
+  }).withTypeProvider<TypeBoxTypeProvider>()
+
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'fastify-agents example', description: 'One server, every agent protocol.', version: '0.1.0' }
+    }
+  })
+
+  // One registry and one run engine for every protocol that follows.
+  await app.register(agents, {
+    agents: {
+      calculator: calculator({ wordMs: options.wordMs ?? 20 }),
+      files: await createFileKeeper({ folder: options.folder, wordMs: options.wordMs ?? 20 })
+    },
+    defaultAgent: 'calculator'
+  })
+  await app.register(agUi, { enableReasoning: true })
+  await app.register(eventStream)
+
+  const topic = Type.Object({ topic: Type.String({ minLength: 1, maxLength: 100, pattern: '^[\\w.-]+$' }) })
+
+  app.get('/events/:topic', {
+    schema: { summary: 'Follow a topic as server-sent events', params: topic, tags: ['events'] }
+  }, (request, reply) => reply.stream(request.params.topic))
+
+  app.post('/events/:topic', {
+    schema: {
+      summary: 'Publish an event on a topic',
+      params: topic,
+      tags: ['events'],
+      body: Type.Object({ event: Type.Optional(Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\r\\n\\0]+$' })), data: Type.Unknown() }),
+      response: { 202: Type.Object({ seq: Type.Integer() }) }
+    }
+  }, async (request, reply) => {
+    const seq = app.bus.publish(request.params.topic, request.body)
+    return reply.code(202).send({ seq })
+  })
+
+  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
+
+  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.type('text/plain; charset=utf-8').send(WELCOME))
+
+  return app
+}
+
+const WELCOME = `fastify-agents example
+
+Ask the calculator (AG-UI, streamed):
+  curl -N http://127.0.0.1:8080/agui/run -H 'content-type: application/json' \\
+    -d '{"threadId":"t1","runId":"r1","messages":[{"id":"m1","role":"user","content":"What is 6*7 and 2^10?"}]}'
+
+Ask the agent that keeps files:  the same at /agui/run/files, "write todo.txt: milk", "list", "read todo.txt"
+Follow a topic:                  curl -N http://127.0.0.1:8080/events/orders
+Publish on it:                   curl http://127.0.0.1:8080/events/orders -H 'content-type: application/json' -d '{"data":{"id":1}}'
+Everything else:                 curl http://127.0.0.1:8080/openapi.json
+`

@@ -1,0 +1,40 @@
+// `npm start`: one server, one agent contract, several ways in. Needs no key and no service.
+//
+//   AG-UI            POST /agui/run              a user's chat page
+//   your own topics  GET  /events/:topic         orders, logs, notifications
+//   description      GET  /openapi.json
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import closeWithGrace from 'close-with-grace'
+import { buildServer } from './app.ts'
+
+const port = Number(process.env.PORT ?? 8080)
+const host = process.env.HOST ?? '127.0.0.1'
+
+if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+  console.error(`PORT is "${process.env.PORT}", but a port is a number from 0 to 65535.`)
+  process.exit(1)
+}
+
+const folder = process.env.FILES_DIR ?? await mkdtemp(join(tmpdir(), 'fastify-agents-'))
+const app = await buildServer({ folder, logLevel: process.env.LOG_LEVEL ?? 'info' })
+
+closeWithGrace({ delay: 10_000 }, async ({ err }) => {
+  if (err !== undefined) app.log.error({ err }, 'closing after an error')
+  await app.close()
+})
+
+try {
+  const address = await app.listen({ port, host })
+  console.log(`fastify-agents listens on ${address}`)
+} catch (error) {
+  if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') {
+    console.error(`Port ${port} on ${host} is taken. Choose another one: PORT=8081 npm start`)
+  } else if ((error as NodeJS.ErrnoException).code === 'EACCES') {
+    console.error(`Port ${port} may not be opened by this user. Choose one above 1023: PORT=8080 npm start`)
+  } else {
+    console.error(`The server could not listen on ${host}:${port}: ${(error as Error).message}`)
+  }
+  process.exit(1)
+}

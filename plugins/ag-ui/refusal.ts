@@ -1,0 +1,17 @@
+import { type FastifyReply } from 'fastify'
+import { encodeFrame } from '../../lib/sse/index.ts'
+import { runError } from './errors.ts'
+import { runStarted } from './lifecycle.ts'
+import { type NormalisedInput } from './schemas.ts'
+import { type AgUiScope } from './scope.ts'
+
+/**
+ * Refuses a run in its own stream: RUN_STARTED and RUN_ERROR with status 200, as the reference does where the request is well
+ * formed but breaks the thread's contract or asks for what the agent cannot take (ag-ui 18.3, 20.5, 21).
+ * Nothing was started, so the frames have no ids: there is nothing to come back to.
+ */
+export function sendRefusal (scope: AgUiScope, reply: FastifyReply, input: NormalisedInput, code: string, message: string): void {
+  const stream = scope.hub.open(reply)
+  stream.write(encodeFrame({ data: JSON.stringify(runStarted(input, scope.options.mapping)) }))
+  stream.end(encodeFrame({ data: JSON.stringify(runError(code, message, Date.now())) }))
+}
