@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { answerParent, tellParent } from './answering.ts'
 import { Connection } from './connection.ts'
 import { type LoadCommand, type RequestSpec, type RequestsPlan, type Seen } from './messages.ts'
@@ -64,36 +63,36 @@ async function requests (plan: RequestsPlan): Promise<Seen> {
 }
 
 /** Opens connections and keeps them; resolves with how many have begun to answer. */
-async function open (request: RequestSpec, count: number, stall: boolean, boundMs: number): Promise<number> {
-  const deadline = performance.now() + boundMs
-  let [dialling, opened] = [0, 0]
-  const seenOpen = new Set<Connection>()
-  const changes = new EventTarget()
-  for (let i = 0; i < count || dialling > 0;) {
-    while (i < count && dialling < DIALLING) {
-      i++
-      dialling++
-      held.push(dial(request, stall, (connection) => {
-        if (seenOpen.has(connection)) return
-        seenOpen.add(connection)
-        if (connection.isOpen) opened++
-        dialling--
-        changes.dispatchEvent(new Event('change'))
-      }))
-    }
-    const timeLeft = deadline - performance.now()
-    if (timeLeft <= 0 || !(await changed(changes, timeLeft))) return opened
-  }
-  return opened
-}
+function open (request: RequestSpec, count: number, stall: boolean, boundMs: number): Promise<number> {
+  return new Promise((resolve) => {
+    const dialling = new Set<Connection>()
+    let [started, opened] = [0, 0]
+    const timer = setTimeout(finish, boundMs)
 
-async function changed (changes: EventTarget, boundMs: number): Promise<boolean> {
-  try {
-    await once(changes, 'change', { signal: AbortSignal.timeout(boundMs) })
-    return true
-  } catch {
-    return false // Only the timeout rejects.
-  }
+    function fill (): void {
+      while (started < count && dialling.size < DIALLING) {
+        started++
+        const connection = dial(request, stall, onChange)
+        dialling.add(connection)
+        held.push(connection)
+      }
+      if (dialling.size === 0) finish()
+    }
+
+    function onChange (connection: Connection): void {
+      if (!dialling.delete(connection)) return
+      if (connection.isOpen) opened++
+      fill()
+    }
+
+    function finish (): void {
+      clearTimeout(timer)
+      started = count
+      resolve(opened)
+    }
+
+    fill()
+  })
 }
 
 /** Resolves when each held connection that reads has so many events, or time is up. */

@@ -59,7 +59,9 @@ async function listen (setup: Setup): Promise<Endpoint> {
     port,
     lastEventId: '0',
     subscribers: () => channel.sessionCount,
-    publish: (stamp) => channel.broadcast(payloadOf(stamp), 'message', { eventId: String(++id) })
+    publish (stamp) {
+      channel.broadcast(payloadOf(stamp), 'message', { eventId: String(++id) })
+    }
   }
 }
 

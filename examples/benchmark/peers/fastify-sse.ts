@@ -13,7 +13,6 @@ interface Message {
 /** What is used of `reply.sse`. */
 interface SseReply {
   send (message: Message): Promise<void>
-  sendHeaders (): void
   keepAlive (): void
   replay (callback: (lastEventId: string) => Promise<void>): Promise<void>
   onClose (callback: () => void): void
@@ -41,7 +40,8 @@ async function listen (setup: Setup): Promise<Endpoint> {
   })
   route(app, '/topic', async (sse) => {
     sse.keepAlive()
-    sse.sendHeaders()
+    // Its headers go out with the first write, so there is one.
+    await sse.send({ data: 'open' })
     subscribers.add(sse)
     sse.onClose(() => subscribers.delete(sse))
     await sse.replay(async (after) => {

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { scaled, type Size, type Workload } from '../workload.ts'
 
 const CONNECTIONS = 10_000
-const WARM_UP_CONNECTIONS = 500
+const WARM_UP_CONNECTIONS = 50
+/** Descriptors a process needs for itself. */
+const SPARE_DESCRIPTORS = 200
 const HEARTBEAT_MS = 2_000
 const HEARTBEATS = 2
 const BOUND_MS = 60_000
@@ -30,5 +32,12 @@ export const w4: Workload = {
 }
 
 function connectionsOf (size: Size): number {
-  return size.count ?? scaled(CONNECTIONS, size, 200)
+  return Math.min(size.count ?? scaled(CONNECTIONS, size, 200), descriptors() - SPARE_DESCRIPTORS)
+}
+
+/** Descriptors a process may open: node raises its soft limit to the hard one by itself. */
+function descriptors (): number {
+  const report = process.report.getReport() as unknown as { readonly userLimits: { readonly open_files: { readonly soft: number | 'unlimited' } } }
+  const { soft } = report.userLimits.open_files
+  return soft === 'unlimited' ? Infinity : soft
 }
