@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 
 /** The store did not answer in time or failed; whether the operation took effect is unknown. `cause` has the backend's own error. */
-export const StoreUnavailableError = createError<[operation: string]>(
+export const StoreUnavailableError = createError<[operation: string, options?: { readonly cause: unknown }]>(
   'AGT_ERR_STORE_UNAVAILABLE', 'The store did not complete %s; try again later.', 503)
 
 /** The store has reached one of its limits and the policy for it is to refuse. */
