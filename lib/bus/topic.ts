@@ -1,0 +1,44 @@
+import type { AttachOptions, Attachment } from './attachment.ts'
+import type { BusEvent, EventInit } from './event.ts'
+import type { SubscribeOptions, Subscription } from './subscription.ts'
+
+/**
+ * A log of events with its readers, got from {@link EventBus.topic}. The owner appends; readers are cursors into the log,
+ * so that live push, replay and catching up are the same act.
+ */
+export interface Topic {
+  readonly key: string
+  /** Life of the topic: a cursor of another one is answered by a gap. */
+  readonly epoch: string
+  /** First sequence that is kept; `last + 1` if none is. */
+  readonly oldest: number
+  /** Sequence of the latest event; one less than the first sequence before there is any. */
+  readonly last: number
+  /** The stored watermark (R1): how far readers see, unless they read ahead. */
+  readonly stored: number
+  /** Bytes that are kept: payloads by their length as text, and the frames of every view. */
+  readonly bytes: number
+  /** Attachments and subscriptions that are open. */
+  readonly readers: number
+  /** `end()` was called. */
+  readonly isEnded: boolean
+  /** Called before events are dropped, the last moment to keep what they mean (R12). Must not throw. */
+  onTrim: ((fromSeq: number, toSeq: number) => void) | undefined
+  /**
+   * Adds an event and returns its sequence, given in the same tick. It is delivered on the next tick, or at once when
+   * 32 KB have gathered. @throws AGT_ERR_BUS_EVENT_NAME, AGT_ERR_BUS_TOPIC_ENDED, AGT_ERR_BUS_CLOSED
+   */
+  append (init: EventInit): number
+  /** Raises the stored watermark of a topic whose watermark is `manual`; lower values and those beyond `last` are ignored. */
+  markStored (seq: number): void
+  /** No more events: readers get what is left, then `end('complete')`. A second call does nothing. */
+  end (): void
+  /** Attaches a sink; what is there already is written before this returns. */
+  attach (options: AttachOptions): Attachment
+  /** Reads as objects instead of bytes. */
+  subscribe (options?: SubscribeOptions): Subscription
+  /** Undefined: go on. Otherwise resolves when every lossless reader is less than 64 KB behind, or gone (R17). */
+  ready (): Promise<void> | undefined
+  /** The events after a sequence that are kept, oldest first, stored or not; at most `limit`. */
+  read (after: number, limit?: number): readonly BusEvent[]
+}

@@ -1,0 +1,120 @@
+import { FanOut } from './fan-out.ts'
+import { Slabs } from './slabs.ts'
+import { Spans } from './spans.ts'
+import type { TopicLog } from './topic-log.ts'
+import type { View } from './view.ts'
+
+const NO_BYTES = Buffer.alloc(0)
+
+/** One view of a topic as bytes: each event is framed once, when somebody is there to read it. */
+export class ViewLog {
+  readonly view: View
+  readonly log: TopicLog
+  readonly readers = new FanOut()
+  readonly spans: Spans
+
+  /** Last event of this view that is gone; a cursor from here on has missed nothing. */
+  #gone: number
+  #prevSeq: number
+  #slabs = new Slabs()
+  #position: { readonly epoch: string, prevSeq: number }
+
+  // The slice that was asked for last: in a fan-out every reader asks for the same one.
+  #from = -1
+  #to = -1
+  #slice: Buffer = NO_BYTES
+
+  constructor (view: View, log: TopicLog) {
+    this.view = view
+    this.log = log
+    this.spans = new Spans(log.oldest)
+    this.#gone = this.#prevSeq = log.oldest - 1
+    this.#position = { epoch: log.epoch, prevSeq: 0 }
+  }
+
+  /** Last event that is framed. */
+  get encoded (): number {
+    return this.spans.next - 1
+  }
+
+  /** Bytes of the frames that are kept. */
+  get bytes (): number {
+    return this.#slabs.end - this.spans.start
+  }
+
+  /** Whether somebody whose last event is `seq` has lost an event of this view. */
+  hasLost (seq: number): boolean {
+    return seq < this.log.oldest - 1 && seq < this.#gone
+  }
+
+  /** Frames what came since; returns the bytes that were added. */
+  encode (): number {
+    const { log, spans, view } = this
+    const slabs = this.#slabs
+    const position = this.#position
+    if (spans.next < log.oldest) this.#restart()
+    const start = slabs.end
+    for (let seq = spans.next; seq <= log.last; seq++) {
+      const event = log.at(seq)
+      position.prevSeq = this.#prevSeq
+      const frame = view.frame(event, position)
+      if (frame === undefined) {
+        spans.push(slabs.end, 0, 0)
+        continue
+      }
+      const { head, data, tail } = frame
+      const size = slabs.append(head, data, tail)
+      if (size === head.length + data.length + tail.length) spans.push(slabs.end, head.length, tail.length)
+      else spans.push(slabs.end, Buffer.byteLength(head), Buffer.byteLength(tail)) // something in it is not ASCII
+      this.#prevSeq = seq
+    }
+    return slabs.end - start
+  }
+
+  /** Bytes from an offset towards another one, at most to the end of a slab. */
+  slice (from: number, to: number): Buffer {
+    if (from !== this.#from || to !== this.#to) {
+      this.#slice = this.#slabs.slice(from, to)
+      this.#from = from
+      this.#to = to
+    }
+    return this.#slice
+  }
+
+  /** Bytes of one event's frame; 0 where it is not framed or not in the view. */
+  sizeOf (seq: number): number {
+    return seq < this.spans.first || seq >= this.spans.next ? 0 : this.spans.endOf(seq) - this.spans.endOf(seq - 1)
+  }
+
+  /** Follows the log, which has dropped everything before its `oldest`. */
+  trim (): void {
+    const { spans, log } = this
+    while (spans.first < log.oldest && spans.first < spans.next) {
+      const before = spans.start
+      const seq = spans.first
+      spans.dropFirst()
+      if (spans.start > before) this.#gone = seq
+    }
+    this.#slabs.trim(spans.start)
+    if (this.#from < spans.start) this.#forgetSlice()
+  }
+
+  /** Gives all memory back; what is still kept in the log is framed again when somebody reads it. */
+  release (): void {
+    this.spans.reset(this.log.oldest, this.#slabs.end)
+    this.#slabs.release()
+    this.#prevSeq = this.#gone
+    this.#forgetSlice()
+  }
+
+  /** Events went by unframed, so nobody knows which of them were in this view: all count as lost. */
+  #restart (): void {
+    this.#gone = this.log.oldest - 1
+    this.release()
+  }
+
+  #forgetSlice (): void {
+    this.#from = this.#to = -1
+    this.#slice = NO_BYTES
+  }
+}
