@@ -22,3 +22,8 @@ export { createPermissions, deniedByRules, type PermissionQuery, type Permission
 export { type InterruptSource, RunInterrupted } from './run-interrupted.ts'
 export { ToolChoice, ToolDefinition, type ToolMergeMode, ToolMergeModeName } from './tool-definition.ts'
 export { Usage } from './usage.ts'
+export { decodeEvent, encodeEvent } from './decode-event.ts'
+export { Normaliser, type NormaliserOptions, type StreamEnd } from './normaliser.ts'
+export { type Repair, type RepairReason } from './repair.ts'
+export { runAgent, type RunAgentOptions } from './run-agent.ts'
+export { newId, timestamp } from './stamp.ts'
