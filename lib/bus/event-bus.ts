@@ -25,6 +25,9 @@ export class EventBus {
   #retention = new Retention<LiveTopic>()
   #bytes = 0
   #isClosed = false
+  /** Epochs are unique over restarts by the first part, within this life by the second. */
+  #life = randomBytes(6).toString('base64url')
+  #made = 0
   #host: TopicHost
 
   /** @throws AGT_ERR_OPTION_INVALID */
@@ -82,7 +85,7 @@ export class EventBus {
   #make (key: string, options: TopicOptions): LiveTopic {
     if (this.#isClosed) throw new BusClosedError()
     const { coalesceMs, replay } = this.#limits
-    const epoch = options.epoch ?? randomBytes(6).toString('base64url')
+    const epoch = options.epoch ?? `${this.#life}${(this.#made++).toString(36)}`
     if (!isEpoch(epoch)) throw new EpochError(JSON.stringify(epoch))
     const log = new TopicLog(epoch, readInteger('firstSeq', options.firstSeq, { default: 1, min: 1 }))
     const topic = new LiveTopic(this.#host, key, log, {

@@ -52,6 +52,8 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
   #gate = new ReadyGate()
   #readers = 0
   #pending = 0
+  #bytes = 0
+  /** Of these bytes, what the bus knows of. */
   #counted = 0
   #checkedName: string | undefined
   /** Delivering or trimming: what happens inside is taken up afterwards. */
@@ -74,16 +76,11 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
   get oldest (): number { return this.#log.oldest }
   get last (): number { return this.#log.last }
   get stored (): number { return this.#log.stored }
+  get bytes (): number { return this.#bytes }
   get readers (): number { return this.#readers }
   get isEnded (): boolean { return this.#log.ended }
   /** Of lifetime `use`, and keeps nothing that a reader could come back for. */
   get isUnused (): boolean { return !this.isOwned && this.#log.size === 0 }
-
-  get bytes (): number {
-    let bytes = this.#log.bytes
-    for (const view of this.#views) bytes += view.bytes
-    return bytes
-  }
 
   append (init: EventInit): number {
     const log = this.#log
@@ -92,6 +89,7 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     if (event !== undefined && event !== this.#checkedName) this.#checkName(event)
     const seq = log.append(event, data.isWellFormed() ? data : data.toWellFormed(), level)
     if (!this.#settings.isManual) log.stored = seq
+    this.#bytes += data.length
     if (this.#readers > 0) {
       this.#pending += data.length
       if (this.#pending >= FLUSH_BYTES) this.#flushNow()
@@ -124,7 +122,7 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
 
   attach (options: AttachOptions): Attachment {
     const view = this.#view(options.view)
-    view.encode()
+    this.encode(view)
     const { seq, gap } = startOf(this.#log, options, (at) => view.hasLost(at))
     const reader = new ByteReader(this, view, options, seq)
     view.readers.add(reader, this.#log)
@@ -172,7 +170,7 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     let isDone = true
     for (const view of this.#views) {
       if (!view.readers.isActive) continue
-      view.encode()
+      this.encode(view)
       if (!view.readers.run(log, slice)) isDone = false
     }
     for (const subscription of this.#subscriptions) subscription.wake()
@@ -184,7 +182,7 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
 
   /** Gives up the oldest events until so many bytes are free, or nothing more can go. */
   shrink (bytes: number): void {
-    this.#trim(Infinity, Math.max(0, this.bytes - bytes))
+    this.#trim(Infinity, Math.max(0, this.#bytes - bytes))
   }
 
   /** Ends every reader with `closed` and frees everything. */
@@ -197,11 +195,12 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     for (const subscription of this.#subscriptions) subscription.close()
     this.#views = []
     this.#log.release()
+    this.#bytes = 0
     this.#count()
   }
 
   encode (view: ViewLog): void {
-    view.encode()
+    this.#bytes += view.encode()
   }
 
   advanced (): void {
@@ -255,12 +254,12 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
   /** Takes up what a change of the log or of its readers brings: limits, counts. */
   #settle (): void {
     const { maxEvents, maxBytes } = this.#settings.replay
-    if (this.#log.size > maxEvents || this.bytes > maxBytes) this.#trim(maxEvents, maxBytes)
+    if (this.#log.size > maxEvents || this.#bytes > maxBytes) this.#trim(maxEvents, maxBytes)
     this.#count()
   }
 
   #count (): void {
-    const change = this.bytes - this.#counted
+    const change = this.#bytes - this.#counted
     if (change === 0) return
     this.#counted += change
     this.#host.count(this, change)
@@ -268,7 +267,7 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
 
   #trim (maxEvents: number, maxBytes: number): void {
     if (this.#isBusy) return
-    if (this.bytes > maxBytes) this.#views = this.#views.filter((view) => view.readers.isActive) // encodings that nobody reads go before events
+    if (this.#bytes > maxBytes) this.#dropUnread()
     const to = Math.min(this.#excess(maxEvents, maxBytes), this.#log.stored, this.#gate.floor)
     if (to < this.#log.oldest) return
     if (to > this.#served()) {
@@ -283,7 +282,7 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
   #excess (maxEvents: number, maxBytes: number): number {
     const log = this.#log
     let to = Math.max(log.oldest, log.last - maxEvents + 1) - 1
-    let bytes = this.bytes
+    let bytes = this.#bytes
     if (bytes <= maxBytes) return to
     for (let seq = log.oldest; seq <= log.last && (seq <= to || bytes > maxBytes); seq++) {
       bytes -= log.at(seq).data.length
@@ -305,7 +304,20 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     this.onTrim?.(log.oldest, to)
     while (log.oldest <= to) log.dropOldest()
     for (const view of this.#views) view.trim()
+    this.#measure()
     this.#isBusy = false
+  }
+
+  /** Drops encodings that nobody reads; they go before events do. */
+  #dropUnread (): void {
+    if (this.#views.every((view) => view.readers.isActive)) return
+    this.#views = this.#views.filter((view) => view.readers.isActive)
+    this.#measure()
+  }
+
+  #measure (): void {
+    this.#bytes = this.#log.bytes
+    for (const view of this.#views) this.#bytes += view.bytes
   }
 
   #stayFresh (): void {

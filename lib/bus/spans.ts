@@ -76,7 +76,8 @@ export class Spans {
     const mask = this.#mask = capacity - 1
     for (let seq = this.first; seq < this.next; seq++) {
       const from = (seq & oldMask) * LANES
-      lanes.set(old.subarray(from, from + LANES), (seq & mask) * LANES)
+      const to = (seq & mask) * LANES
+      for (let lane = 0; lane < LANES; lane++) lanes[to + lane] = old[from + lane] as number // within both rings
     }
   }
 }
