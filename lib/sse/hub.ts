@@ -4,6 +4,7 @@ import { encodeFrame } from './frame.ts'
 import { type SseReply } from './headers.ts'
 import { SseResponse, type SseResponseOwner } from './response.ts'
 import { Wheel } from './wheel.ts'
+import { ChunkFramer } from './wire.ts'
 
 /** Times of all streams of a hub, in milliseconds. */
 export interface SseHubOptions {
@@ -48,6 +49,7 @@ export class SseHub {
     const wheel = new Wheel(Math.min(MAX_TICK_MS, Math.floor(shortest / PARTS)))
     this.#owner = {
       wheel,
+      framer: new ChunkFramer(),
       heartbeat: Buffer.from(options.heartbeat ?? encodeFrame({ comment: 'heartbeat' })),
       heartbeatTicks: heartbeatMs === 0 ? 0 : wheel.ticks(heartbeatMs),
       writeTicks: writeTimeoutMs === 0 ? 0 : wheel.ticks(writeTimeoutMs),

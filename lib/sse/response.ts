@@ -1,19 +1,22 @@
 import { type ServerResponse } from 'node:http'
-import type { Attachment, AttachOptions, Cursor, Gap, Topic } from '../bus/index.ts'
+import { type Socket } from 'node:net'
+import type { Attachment, AttachOptions, Gap, GapAnswer, Topic } from '../bus/index.ts'
 import { type SseEnd, SseEndedError, SseFollowError } from './errors.ts'
 import { sendHead, type SseReply } from './headers.ts'
 import { type SseView } from './view.ts'
 import { type Wheel, WheelEntry } from './wheel.ts'
+import { type ChunkFramer, connectionOf, keepAlive, takesChunks } from './wire.ts'
 
 /** How {@link SseResponse.follow} reads a topic; the view is one of {@link sseView} if the stream is to end with a cursor. */
 export interface SseFollowOptions extends Omit<AttachOptions, 'sink'> {
-  /** Gives the frame (from {@link encodeFrame}) that tells the client of events it cannot have any more. */
-  gap? (gap: Gap): string | undefined
+  /** Gives the frames (from {@link encodeFrame}) that stand in the place of events the client cannot have any more. */
+  gap? (gap: Gap): GapAnswer
 }
 
 /** What a response takes from its hub. Times are in ticks of the wheel, 0 for none. */
 export interface SseResponseOwner {
   readonly wheel: Wheel
+  readonly framer: ChunkFramer
   readonly heartbeat: Buffer
   readonly heartbeatTicks: number
   readonly writeTicks: number
@@ -22,6 +25,9 @@ export interface SseResponseOwner {
   farewell (cursorId: string | undefined): string
   onClosed (response: SseResponse): void
 }
+
+/** Stands for the topic that a stream which is over does not follow. */
+const NO_ATTACHMENT: Attachment = { cursor: { seq: 0 }, lagBytes: 0, resume: ignore, close: ignore }
 
 /**
  * One open event stream, made by {@link SseHub.open}. It owns `reply.raw` from then on: nobody else may write to it.
@@ -36,13 +42,15 @@ export class SseResponse {
   readonly #owner: SseResponseOwner
   readonly #entry: WheelEntry
   readonly #openedAt: number
+  readonly #onDrain = (): void => { this.#drained() }
+  /** The socket, where chunks may go straight to it. */
+  #direct: Socket | undefined
   #open = true
   #why: SseEnd = 'ended'
   #done: SseEnd | undefined
   #wroteAt: number
   #blocked = false
   #waitingSince = 0
-  #waitingLength = 0
   #attachment: Attachment | undefined
   #view: Partial<SseView> | undefined
   // Made on demand: a stream that only follows a topic needs neither.
@@ -58,8 +66,13 @@ export class SseResponse {
     this.#raw.on('close', () => this.#onClose())
     // Node reports a broken connection here as well; `close` follows and is what counts.
     this.#raw.on('error', ignore)
-    this.#raw.on('drain', () => this.#onDrain())
+    this.#raw.on('drain', this.#onDrain)
     sendHead(reply)
+    const connection = connectionOf(this.#raw)
+    if (connection !== undefined) {
+      keepAlive(connection)
+      if (takesChunks(this.#raw)) this.#direct = connection
+    }
     if (this.isHead) this.end()
     else this.#reschedule(owner.wheel.now)
   }
@@ -132,19 +145,19 @@ export class SseResponse {
 
   /**
    * Writes a topic's events from the cursor on and ends with the topic. The connection's backpressure is the
-   * attachment's: nothing is queued here. One topic a response.
+   * attachment's: nothing is queued here. One topic a response; a stream that is over (a HEAD's, too) is not attached.
    *
    * @throws AGT_ERR_SSE_FOLLOWING
    */
   follow (topic: Topic, options: SseFollowOptions): Attachment {
     if (this.#attachment !== undefined) throw new SseFollowError()
-    if (!this.#open) return closedAttachment(options.after)
+    if (!this.#open) return NO_ATTACHMENT
     const { gap, ...attach } = options
     this.#view = options.view
     const attachment = topic.attach({
       ...attach,
       sink: {
-        write: (chunk) => this.write(chunk),
+        write: (chunk) => this.#deliver(chunk),
         gap: (missing) => gap?.(missing),
         end: (why, cursor) => {
           if (why === 'complete') this.end()
@@ -155,6 +168,18 @@ export class SseResponse {
     this.#attachment = attachment
     if (!this.#open) this.#detach()
     return attachment
+  }
+
+  /** The hot path: one chunk of a topic to one reader. */
+  #deliver (chunk: Uint8Array): boolean {
+    const direct = this.#direct
+    const { framer, wheel } = this.#owner
+    if (direct === undefined || !this.#open || !framer.takes(chunk)) return this.write(chunk)
+    this.#wroteAt = wheel.now
+    if (direct.write(framer.frame(chunk))) return true
+    direct.once('drain', this.#onDrain)
+    this.#block()
+    return false
   }
 
   /** Ends a stream that the client may take up again. */
@@ -173,14 +198,14 @@ export class SseResponse {
     if (this.#blocked) return
     this.#blocked = true
     this.#waitingSince = this.#owner.wheel.now
-    this.#waitingLength = this.#raw.writableLength
     this.#reschedule(this.#waitingSince)
   }
 
-  #onDrain (): void {
+  #drained (): void {
     if (!this.#open) return
     this.#blocked = false
     this.#wroteAt = this.#owner.wheel.now
+    this.#reschedule(this.#wroteAt)
     this.#attachment?.resume()
   }
 
@@ -190,6 +215,7 @@ export class SseResponse {
     if (!this.#raw.writableFinished && this.#why === 'ended') this.#fire('disconnected')
     this.#done = this.#why
     this.#owner.wheel.remove(this.#entry)
+    this.#direct?.off('drain', this.#onDrain)
     this.#detach()
     this.#closed?.resolve(this.#done)
     this.#owner.onClosed(this)
@@ -224,10 +250,6 @@ export class SseResponse {
       this.#farewell('timeout')
     }
     if (this.#blocked) {
-      // Some of what waits has gone out since: slow, but alive.
-      const length = this.#raw.writableLength
-      if (length < this.#waitingLength) this.#waitingSince = now
-      this.#waitingLength = length
       if (writeTicks > 0 && now - this.#waitingSince >= writeTicks) {
         this.destroy('timeout')
         return 0
@@ -237,11 +259,6 @@ export class SseResponse {
     }
     return this.#nextVisit(now)
   }
-}
-
-/** Stands for a topic that a stream which is over does not follow. */
-function closedAttachment (cursor: Cursor = { seq: 0 }): Attachment {
-  return { cursor, lagBytes: 0, resume: ignore, close: ignore }
 }
 
 function ignore (): void {}
