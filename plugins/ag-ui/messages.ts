@@ -85,10 +85,8 @@ class Conversion {
       case 'tool':
         return this.#addResult(message)
       case 'reasoning':
-        this.#thinking.push({
-          type: 'thinking', thinking: message.content, ...metadataOf(message)
-        })
-        return
+        this.#thinking.push({ type: 'thinking', thinking: message.content, ...metadataOf(message) })
+        break
       case 'activity':
     }
   }
