@@ -47,6 +47,12 @@ export function formatReport (workload: Workload, size: Size, report: Report): s
   ].join('\n')
 }
 
+/** The report of `micro`. */
+export function formatMicro (figures: ReadonlyArray<{ readonly name: string, readonly nanoseconds: Spread }>, reps: number): string {
+  const rows = figures.map(({ name, nanoseconds }) => [name, formatSpread(nanoseconds, 0)])
+  return [...alignColumns([['piece', `CPU ns / event, median [min - max] of ${reps}`], ...rows]), ''].join('\n')
+}
+
 function rowsOf (workload: Workload, outcome: Outcome): string[][] {
   if (outcome.kind === 'n/a') return [[outcome.peer, 'n/a']]
   if (outcome.kind === 'unfinished') return [[outcome.peer, `did not finish (${outcome.times}x): ${outcome.reason}`]]

@@ -2,7 +2,7 @@ import { installedVersion, installPeers } from './install.ts'
 import { type Options, parseOptions } from './options.ts'
 import { type Peer } from './peer.ts'
 import { ANCHOR, loadPeer } from './peers.ts'
-import { describeMachine, formatReport, type Report } from './report.ts'
+import { describeMachine, formatMicro, formatReport, type Report } from './report.ts'
 import { outcomeOf } from './result.ts'
 import { type Trial, tryOnce } from './trial.ts'
 import { type Size, type Workload } from './workload.ts'
@@ -17,6 +17,7 @@ try {
 }
 
 async function main (options: Options): Promise<void> {
+  if (options.workloads.includes('micro')) return runMicro(options)
   const workloads = options.workloads.map(findWorkload)
   const names = new Set([ANCHOR, ...options.peers])
   const peers = await Promise.all(Array.from(names, loadPeer))
@@ -31,6 +32,13 @@ async function main (options: Options): Promise<void> {
     if (!options.json) process.stdout.write(formatReport(workload, size, report) + '\n')
   }
   if (options.json) process.stdout.write(JSON.stringify(reports, null, 2) + '\n')
+}
+
+/** Our pieces alone; they are loaded here, so that the rest of the benchmark does without them. */
+async function runMicro (options: Options): Promise<void> {
+  const { measureMicro } = await import('./micro.ts')
+  const figures = await measureMicro(options.reps)
+  process.stdout.write(options.json ? JSON.stringify(figures, null, 2) + '\n' : formatMicro(figures, options.reps))
 }
 
 /** All repetitions of a workload: each runs every peer once, so that what disturbs the machine disturbs all. */
