@@ -4,14 +4,15 @@ import fp from 'fastify-plugin'
 import { SseHub } from '../../lib/sse/index.ts'
 import { hostFor } from '../agents/host.ts'
 import { type AgUiOptions, resolveAgUiOptions } from './options.ts'
-import { createAgUiProtocol } from './protocol.ts'
+import { AgUiProtocol } from './protocol.ts'
 import { registerRoutes } from './routes.ts'
 
 const plugin: FastifyPluginAsync<AgUiOptions> = async (app: FastifyInstance, given: AgUiOptions) => {
   const options = resolveAgUiOptions(given)
   const host = hostFor(app, given)
-  const protocol = createAgUiProtocol(options.mapping)
-  host.engine.register(protocol)
+  const mount = `${app.prefix}${options.base}`
+  const protocol = AgUiProtocol.of(host.engine)
+  protocol.mount(mount, options.mapping)
   const hub = new SseHub(options)
 
   // Runs first: their terminals still reach the streams, which then end by themselves.
@@ -23,7 +24,7 @@ const plugin: FastifyPluginAsync<AgUiOptions> = async (app: FastifyInstance, giv
   await app.register(async (scope) => {
     // The host's own CORS stands where there is one.
     if (options.cors !== undefined && !app.hasRequestDecorator('corsPreflightEnabled')) await scope.register(cors, options.cors)
-    registerRoutes(scope, { host, hub, options, protocol })
+    registerRoutes(scope, { host, hub, options, protocol, mount })
   }, { prefix: options.base })
 }
 

@@ -154,7 +154,7 @@ function resolveOnDisconnect (options: AgUiOptions): DisconnectPolicy {
   if (typeof onDisconnect === 'object' && onDisconnect !== null) {
     return { graceMs: readMs('onDisconnect.graceMs', onDisconnect.graceMs, { default: 0, min: 1 }) }
   }
-  return readChoice('onDisconnect', onDisconnect, ['interrupt', 'continue'], 'interrupt')
+  return readChoice<'interrupt' | 'continue'>('onDisconnect', onDisconnect, ['interrupt', 'continue'], 'interrupt')
 }
 
 function resolveCors (cors: boolean | FastifyCorsOptions | undefined, agentIdHeader: string): FastifyCorsOptions | undefined {

@@ -9,7 +9,6 @@ import { IdempotencyConflictError, NotAcceptableError, ThreadBusyError, Unsuppor
 import { AguiInputError, RunErrorCode } from './errors.ts'
 import { resolveProfile } from './input.ts'
 import { type ResolvedAgUiOptions } from './options.ts'
-import { recordOf } from './protocol.ts'
 import { contractMessage } from './contract.ts'
 import { sendRefusal } from './refusal.ts'
 import { chooseAgent } from './routing.ts'
@@ -48,7 +47,7 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
     session: input.threadId,
     owner: ownerOf(principal),
     input: prepared.input,
-    ...recordOf(input, profile, prepared.skipped),
+    ...scope.protocol.record(scope.mount, input, profile, prepared.skipped),
     prepareContext: (context) => { fillContext(context, input, profile, resolved) },
     ...userId !== undefined && { userId },
     idempotency: {

@@ -10,4 +10,6 @@ export interface AgUiScope {
   readonly hub: SseHub
   readonly options: ResolvedAgUiOptions
   readonly protocol: AgUiProtocol
+  /** Path that the routes stand under. */
+  readonly mount: string
 }

@@ -13,6 +13,8 @@ export interface FollowOptions {
   readonly own: boolean
   /** Where to go on; absent means from the first event. */
   readonly after?: Cursor
+  /** Frames to write first. */
+  readonly before?: string
 }
 
 /** Opens the reply as an event stream that follows a run from a cursor to its end. */
@@ -21,6 +23,7 @@ export function followRun (scope: AgUiScope, reply: FastifyReply, run: Run, opti
   const connection = run.connect({ own: options.own, onDrop: () => { stream.destroy('timeout') } })
   // However the stream ends, somebody less is connected from then on.
   void stream.closed.then(() => { connection.close() })
+  if (options.before !== undefined) stream.write(options.before)
   stream.follow(run.topic, {
     view: runView,
     upTo: options.own ? 'last' : 'stored',

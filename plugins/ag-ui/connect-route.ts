@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto'
+import { type Static, Type } from '@sinclair/typebox'
+import { type FastifyReply, type FastifyRequest } from 'fastify'
+import { type Cursor, formatCursor, parseCursor } from '../../lib/bus/index.ts'
+import { type Run } from '../../lib/runs/index.ts'
+import { acceptsEventStream, encodeFrame } from '../../lib/sse/index.ts'
+import { type Owner } from '../../lib/stores/index.ts'
+import { ownerOf } from '../agents/index.ts'
+import { NotAcceptableError } from './error-handler.ts'
+import { type AgUiEvent } from './event-schemas.ts'
+import { PROTOCOL_VERSION } from './lifecycle.ts'
+import { type AgUiScope } from './scope.ts'
+import { followRun } from './stream.ts'
+
+/** Body of `/connect`; a whole RunAgentInput fits too, of which only these members are read. */
+export const ConnectInput = Type.Object({
+  threadId: Type.String({ minLength: 1 }),
+  runId: Type.Optional(Type.String({ minLength: 1, description: 'The run to rejoin. Absent, or unknown: the thread\'s running or last one.' })),
+  lastSeenEventId: Type.Optional(Type.String({ description: 'Where to go on, for clients that cannot send Last-Event-ID.' }))
+})
+export type ConnectInput = Static<typeof ConnectInput>
+
+/**
+ * `POST /connect`: rejoins a thread. A cursor that can be honoured gives exactly the remaining frames of its run. Without
+ * one a running run is told from its first frame, or from a snapshot where that is no longer kept; a finished one as a run of
+ * snapshots. A thread that is unknown, or somebody else's, is an empty finished run.
+ */
+export async function handleConnect (scope: AgUiScope, request: FastifyRequest, reply: FastifyReply, input: ConnectInput): Promise<void> {
+  if (!acceptsEventStream(request.headers.accept)) throw new NotAcceptableError()
+  const owner = ownerOf(await scope.host.principalOf(request))
+  const header = request.headers['last-event-id']
+  const cursor = parseCursor(typeof header === 'string' && header !== '' ? header : input.lastSeenEventId ?? '')
+  const run = await findRun(scope, owner, input, cursor)
+
+  if (run === undefined) return sendEvents(scope, reply, emptyRun(input))
+  if (cursor !== undefined && isKept(run, cursor)) return followRun(scope, reply, run, { own: false, after: cursor })
+  const isActive = run.record.state === 'pending' || run.record.state === 'running'
+  if (isActive && run.topic.oldest <= 1) return followRun(scope, reply, run, { own: false })
+  return followRun(scope, reply, run, { own: false, ...snapshotOf(run) })
+}
+
+/** The run that the cursor belongs to, else the one that was asked for, else the thread's running or last one. */
+async function findRun ({ host, protocol }: AgUiScope, owner: Owner, { threadId, runId }: ConnectInput, cursor: Cursor | undefined): Promise<Run | undefined> {
+  const { engine } = host
+  const last = await engine.lastOf(owner, protocol.name, threadId)
+  if (last === undefined || (runId === undefined && cursor?.epoch === undefined)) return last
+  if (cursor?.epoch !== undefined && last.topic.epoch !== cursor.epoch) {
+    const older = await engine.findByEpoch(owner, protocol.name, threadId, cursor.epoch)
+    if (older !== undefined) return older
+  }
+  if (runId === undefined || last.record.clientId === runId) return last
+  return await engine.find(owner, protocol.name, runId, threadId) ?? last
+}
+
+/** Whether everything after the cursor can still be told. */
+function isKept ({ topic }: Run, { epoch, seq }: Cursor): boolean {
+  return epoch === topic.epoch && seq >= topic.oldest - 1 && seq <= topic.stored
+}
+
+/** Frames that bring a reader who knows nothing to where the run stands, and where to go on after them. */
+function snapshotOf (run: Run): { readonly before?: string, readonly after?: Cursor } {
+  const snapshot = run.snapshot()
+  if (snapshot === undefined) return {}
+  const { epoch, seq, events } = snapshot
+  // Only the last frame names the cursor: who is cut before it starts over.
+  const frames = events.map(({ data }, index) => encodeFrame({ data, ...index === events.length - 1 && { id: formatCursor(epoch, seq) } }))
+  return { before: frames.join(''), after: { epoch, seq } }
+}
+
+function emptyRun ({ threadId, runId = randomUUID() }: ConnectInput): AgUiEvent[] {
+  return [
+    { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION },
+    { type: 'RUN_FINISHED', threadId, runId }
+  ]
+}
+
+function sendEvents (scope: AgUiScope, reply: FastifyReply, events: readonly AgUiEvent[]): void {
+  const stream = scope.hub.open(reply)
+  stream.end(events.map((event) => encodeFrame({ data: JSON.stringify(event) })).join(''))
+}
