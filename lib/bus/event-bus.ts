@@ -75,6 +75,12 @@ export class EventBus {
     return this.topic(key, { lifetime: 'use' }).subscribe(options)
   }
 
+  /** Forgets a topic before its time: its readers are ended with `closed`. Nothing happens where there is none. */
+  drop (key: string): void {
+    const topic = this.#topics.get(key)
+    if (topic !== undefined) this.#drop(topic)
+  }
+
   /** Ends every reader and frees every topic. A second call does nothing. */
   close (): void {
     this.#isClosed = true
