@@ -1,0 +1,341 @@
+import { type AgentEventOf, type Agent } from '../agent/index.ts'
+import { type Topic } from '../bus/index.ts'
+import { type InterruptRecord, type NewInterrupt, type RunRecord, type Store } from '../stores/index.ts'
+import { type Burst } from './burst.ts'
+import { type Deadlines } from './deadline.ts'
+import { deferred } from './deferred.ts'
+import { Connections, type ConnectOptions, type Connection } from './disconnect.ts'
+import { abortReason, causeOf, closingOf, endOf, endRecordOf, stateOf, type Cause } from './ending.ts'
+import { BARRIER_OVERFLOW, failureOf, STORE_UNAVAILABLE } from './errors.ts'
+import { Execution, type ExecutionHost } from './execution.ts'
+import { FlowControl } from './flow.ts'
+import { type Gates, type Ticket } from './gate.ts'
+import { knownCallsOf, newInterrupt, type Claims } from './interrupts.ts'
+import { type Lease, type LeaseKeeper } from './lease.ts'
+import { type RunLogger } from './logger.ts'
+import { type ExecutionEnd, type RunProtocol, type Snapshot } from './protocol.ts'
+import { type RunLog } from './run-log.ts'
+import { type Run } from './run.ts'
+import { type ExecutionSpec } from './spec.ts'
+
+/** Milliseconds an agent waits for its caller, unless its run says otherwise (R17). */
+const WRITE_TIMEOUT_MS = 30_000
+
+/** What drivers share with their engine. */
+export interface DriverHost {
+  readonly store: Store
+  readonly deadlines: Deadlines
+  readonly burst: Burst
+  readonly gates: Gates
+  readonly leases: LeaseKeeper
+  /** The run, once it waits, ends with this node (R14). */
+  bindToNode (record: RunRecord): Promise<void>
+  /** Whether other nodes hold subscribers of the run (R18). Must not reject. */
+  hasRemoteReaders (record: RunRecord): Promise<boolean>
+  /** The run has stopped executing: it waits, has ended, or was taken away. */
+  onIdle (driver: Driver, isClosed: boolean): void
+  /** The topic holds what the store never will: end its readers, and forget it. */
+  discard (topic: Topic): void
+}
+
+/** What one ownership of a run starts with. */
+export interface Tenure {
+  /** As it was after the lease was taken. */
+  readonly record: RunRecord
+  /** Monotonic clock before the lease was asked for. */
+  readonly takenAt: number
+  /** What to execute, and the place in the session's queue; without it the waiting run is only being ended. */
+  readonly work?: { readonly spec: ExecutionSpec, readonly ticket: Ticket }
+  readonly claims?: Claims | undefined
+}
+
+/** A run on the node that executes it: its executions one after the other, the latch of each, and what follows from its end. */
+export class Driver implements Run, ExecutionHost {
+  readonly protocol: RunProtocol
+  readonly #host: DriverHost
+  readonly #log: RunLog
+  readonly #logger: RunLogger
+  readonly #connections: Connections
+  readonly #closed = deferred<RunRecord>()
+  readonly #owned: Agent[] = []
+  #settled = deferred<RunRecord>()
+  #record: RunRecord
+  #executions = 0
+  #spec: ExecutionSpec | undefined
+  #execution: Execution | undefined
+  #cause: Cause | undefined
+  #lease: Lease | undefined
+  #ticket: Ticket | undefined
+  #flow: FlowControl | undefined
+  #claims: Claims | undefined
+  #isEnding = false
+
+  constructor (host: DriverHost, protocol: RunProtocol, record: RunRecord, log: RunLog, logger: RunLogger) {
+    this.#host = host
+    this.protocol = protocol
+    this.#record = record
+    this.#log = log
+    this.#logger = logger
+    this.#connections = new Connections('continue', { onAbandoned: () => { this.#onAbandoned() } })
+  }
+
+  get record (): RunRecord { return this.#record }
+  get topic (): Topic { return this.#log.topic }
+  get ended (): Promise<RunRecord> { return this.#closed.promise }
+  get emit (): RunLog['emit'] { return this.#log.emit }
+
+  /** Whether an execution is queued or under way. */
+  get isActive (): boolean { return this.#execution !== undefined }
+
+  /** The instance that paused, kept because it can not be made again. */
+  get keptAgent (): Agent | undefined { return this.#owned.at(-1) }
+
+  /** What the last execution was given. */
+  get spec (): ExecutionSpec | undefined { return this.#spec }
+
+  settled (): Promise<RunRecord> {
+    return this.#settled.promise
+  }
+
+  connect (options?: ConnectOptions): Connection {
+    if (options?.own === true) this.#flow?.callerCame()
+    return this.#connections.open(options)
+  }
+
+  snapshot (): Snapshot | undefined {
+    return this.#log.snapshot(this.#record)
+  }
+
+  /** Begins an execution; everything follows by itself. `cause` given: it only ends the run. */
+  begin (tenure: Tenure, cause?: Cause): void {
+    const { record, work, claims } = tenure
+    if (this.#executions > 0) this.#settled = deferred()
+    this.#record = record
+    this.#claims = claims
+    this.#ticket = work?.ticket
+    this.#cause = undefined
+    this.#isEnding = false
+    if (work !== undefined) {
+      this.#spec = work.spec
+      this.#connections.setPolicy(work.spec.onDisconnect)
+    }
+    const onLost = (): void => { this.end({ kind: 'lost' }) }
+    const onUnavailable = (): void => { this.end({ kind: 'unavailable' }) }
+    this.#lease = this.#host.leases.hold(record.key, record.fence, tenure.takenAt, onLost)
+    this.#flow = new FlowControl({
+      burst: this.#host.burst,
+      lease: this.#lease,
+      log: this.#log,
+      writeTimeoutMs: this.#spec?.writeTimeoutMs ?? WRITE_TIMEOUT_MS,
+      limitMs: this.#host.deadlines.limitMs,
+      onCallerStalled: () => { this.#connections.dropOwn() },
+      onUnavailable
+    })
+    this.#log.begin(record, { onLost, onUnavailable })
+    const index = this.#executions++
+    const execution = this.#execution = new Execution({
+      host: this,
+      protocol: this.protocol,
+      record,
+      claims,
+      info: { index, resumed: index > 0 || claims !== undefined, knownCalls: knownCallsOf(claims?.records ?? []) }
+    })
+    if (cause !== undefined) this.end(cause)
+    this.#live(execution)
+  }
+
+  /** Ends the execution for a reason; the first one wins. Answers whether this one did. */
+  end (cause: Cause, maxGraceMs?: number): boolean {
+    const execution = this.#execution
+    if (execution === undefined || this.#cause !== undefined) {
+      this.#logger.debug({ cause: cause.kind, first: this.#cause?.kind }, 'a later end of the run is dropped')
+      return false
+    }
+    this.#cause = cause
+    if (cause.kind === 'lost') this.#log.silence()
+    execution.abort(abortReason(cause), maxGraceMs)
+    return true
+  }
+
+  guard (): Promise<void> | undefined {
+    return this.#flow?.guard()
+  }
+
+  hold (): void {
+    this.#log.hold()
+  }
+
+  blocked (): Promise<void> | undefined {
+    if (this.#log.isFull) this.end({ kind: 'failed', error: BARRIER_OVERFLOW })
+    return this.#flow?.blocked()
+  }
+
+  outcome (event: AgentEventOf<'TOOL_RESULT_END'>): void {
+    // While ending, a result is one that the normaliser made up.
+    if (this.#isEnding) return
+    this.#flow?.after(async () => { await this.#claims?.finish(event.toolCallId, event.state) })
+  }
+
+  warn (error: unknown, sentence: string): void {
+    this.#logger.warn({ err: error }, sentence)
+  }
+
+  async #live (execution: Execution): Promise<void> {
+    let timeout: NodeJS.Timeout | undefined
+    const spec = this.#spec
+    if (spec !== undefined && await this.#admit(execution)) {
+      const { runTimeoutMs } = spec
+      if (runTimeoutMs > 0) timeout = setTimeout(() => { this.end({ kind: 'timeout' }) }, runTimeoutMs).unref()
+      const outcome = await execution.run(spec)
+      clearTimeout(timeout)
+      this.#cause ??= causeOf(outcome)
+    }
+    await this.#conclude(execution, this.#cause ?? { kind: 'lost' })
+  }
+
+  /** Waits for the session's gate and says that the run is running. */
+  async #admit (execution: Execution): Promise<boolean> {
+    const ticket = this.#ticket
+    if (execution.signal.aborted || ticket === undefined) return false
+    try {
+      if (!await ticket.wait(execution.signal)) return false
+      if (this.#record.state === 'running') return true
+      const { runs } = this.#host.store
+      const { key, version, fence } = this.#record
+      const op = `run-${fence}`
+      const result = await this.#host.deadlines.run(() => runs.update(key, { version, fence, op }, { state: 'running' }))
+      if (result.kind === 'ok') this.#record = result.record
+      else this.end({ kind: 'lost' })
+      return result.kind === 'ok'
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'a run could not begin')
+      this.end({ kind: 'unavailable' })
+      return false
+    }
+  }
+
+  async #conclude (execution: Execution, cause: Cause): Promise<void> {
+    this.#isEnding = true
+    this.#collect(execution)
+    if (cause.kind === 'lost') this.#drop(false)
+    else if (cause.kind === 'unavailable') this.#drop(true)
+    else await this.#settle(execution, this.#project(execution, cause))
+  }
+
+  /** Lets normaliser and projection close; a projection that fails is replaced by the protocol's bare terminal. */
+  #project (execution: Execution, cause: Cause): { readonly end: ExecutionEnd, readonly interrupts: readonly NewInterrupt[] } {
+    const interrupts: NewInterrupt[] = []
+    const open = (): readonly InterruptRecord[] => {
+      const now = Date.now()
+      const { key, session } = this.#record
+      for (const pending of execution.normaliser?.pending ?? []) {
+        interrupts.push(newInterrupt(pending, this.protocol.interruptId(pending), execution.openCalls, now, this.#spec?.interruptTtlMs ?? 0))
+      }
+      return interrupts.map((interrupt) => ({ ...interrupt, run: key, session, state: 'open' as const }))
+    }
+    this.#log.hold()
+    try {
+      const projection = execution.open()
+      execution.finish(closingOf(cause))
+      const end = endOf(cause, execution, open)
+      projection.close(end, this.emit)
+      if (end.kind === 'failed') this.#logger.warn({ err: end.error.cause, code: end.error.code }, 'the agent failed')
+      return { end, interrupts }
+    } catch (error) {
+      this.#logger.error({ err: error }, 'the projection of a run failed')
+      const failure = failureOf(error)
+      this.#log.clearHeld()
+      for (const { data, event, level } of this.protocol.lost(this.#record, failure)) {
+        this.emit(data, { ...event !== undefined && { event }, ...level !== undefined && { level } })
+      }
+      return { end: { kind: 'failed', error: failure }, interrupts: [] }
+    }
+  }
+
+  /** Stores the end, frees the session, and only then tells (R3). */
+  async #settle (execution: Execution, { end, interrupts }: { readonly end: ExecutionEnd, readonly interrupts: readonly NewInterrupt[] }): Promise<void> {
+    const isPaused = end.kind === 'paused'
+    const isClosed = !isPaused || this.protocol.resumesIn === 'session'
+    const canRebuild = execution.agent?.capabilities?.resume === true
+    try {
+      await this.#claims?.finishRest(isPaused || end.kind === 'completed')
+      if (isPaused && !canRebuild) await this.#host.bindToNode(this.#record)
+    } catch (error) {
+      // The claim stays taken, which is as good as unknown; the barrier decides whether the store is there.
+      this.#logger.warn({ err: error }, 'what became of an approval could not be stored')
+    }
+    const result = await this.#log.commit(this.#record, {
+      patch: { state: stateOf(end), ...isPaused ? {} : { end: endRecordOf(end), endedAt: Date.now() } },
+      interrupts,
+      closeInterrupts: !isPaused
+    })
+    if (result.kind !== 'ok') {
+      this.#drop(result.kind === 'unavailable')
+      return
+    }
+    this.#lease?.drop()
+    this.#record = result.record
+    await this.#freeSession(isPaused)
+    this.#log.tell()
+    this.#logger.info({ end: end.kind, state: this.#record.state }, isPaused ? 'the run waits' : 'the run has ended')
+    this.#finish(isClosed, isClosed || canRebuild)
+  }
+
+  async #freeSession (isPaused: boolean): Promise<void> {
+    const { key, session } = this.#record
+    try {
+      if (isPaused && this.#spec?.holdGateWhileWaiting === true) await this.#ticket?.park()
+      else await this.#host.gates.leave(key.owner, session, key.id)
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'a session could not be freed; its ticket runs out by itself')
+    }
+  }
+
+  /** Nothing more is promised: the caller is told so if that is allowed, everybody else comes again and asks the store. */
+  #drop (mayTell: boolean): void {
+    const lease = this.#lease
+    lease?.drop()
+    if (mayTell && lease?.isCurrent(performance.now()) === true) {
+      this.#log.tellUnstored(this.protocol.lost(this.#record, STORE_UNAVAILABLE))
+      this.#record = { ...this.#record, state: 'failed', end: { kind: 'failed', code: STORE_UNAVAILABLE.code, message: STORE_UNAVAILABLE.message } }
+    } else {
+      this.#log.silence()
+      this.#record = { ...this.#record, state: 'lost' }
+    }
+    this.#logger.warn({ state: this.#record.state }, 'the run is given up by this node')
+    this.#finish(true, true)
+    this.#host.discard(this.topic)
+  }
+
+  #finish (isClosed: boolean, closesAgents: boolean): void {
+    this.#execution = undefined
+    this.#claims = undefined
+    this.#flow = undefined
+    if (closesAgents) for (const agent of this.#owned.splice(0)) this.#closeAgent(agent)
+    if (isClosed) {
+      this.topic.end()
+      this.#connections.end()
+    }
+    this.#host.onIdle(this, isClosed)
+    if (isClosed) this.#closed.resolve(this.#record)
+    this.#settled.resolve(this.#record)
+  }
+
+  /** Remembers an instance that was made for this run. */
+  #collect (execution: Execution): void {
+    if (typeof this.#spec?.agent === 'function' && execution.agent !== undefined) this.#owned.push(execution.agent)
+  }
+
+  async #closeAgent (agent: Agent): Promise<void> {
+    try {
+      await agent.close?.()
+    } catch (error) {
+      this.warn(error, 'closing an agent failed')
+    }
+  }
+
+  async #onAbandoned (): Promise<void> {
+    if (!this.isActive || await this.#host.hasRemoteReaders(this.#record)) return
+    if (this.#connections.size === 0) this.end({ kind: 'interrupted', why: 'disconnect' })
+  }
+}

@@ -1,0 +1,88 @@
+import { RunInterrupted, type InterruptSource } from '../agent/index.ts'
+import { type InterruptRecord, type RunEndRecord, type RunState } from '../stores/index.ts'
+import { failureOf } from './errors.ts'
+import { type Execution, type ExecutionOutcome } from './execution.ts'
+import { type ExecutionEnd, type InterruptedBy, type RunFailure } from './protocol.ts'
+
+/**
+ * Why an execution ends. The first cause wins on every path (C52); later ones are dropped and logged. `unavailable` and
+ * `lost` have no projected end: nothing can be promised any more, or nothing may be told at all.
+ */
+export type Cause =
+  | { readonly kind: 'returned' }
+  | { readonly kind: 'threw', readonly error: unknown }
+  | { readonly kind: 'failed', readonly error: RunFailure }
+  | { readonly kind: 'cancelled', readonly message?: string }
+  | { readonly kind: 'interrupted', readonly why: InterruptedBy }
+  | { readonly kind: 'timeout' }
+  | { readonly kind: 'unavailable' }
+  | { readonly kind: 'lost' }
+
+/** The abort reason that an agent is given; always an `AbortError` (agent-events 9.4). */
+export function abortReason (cause: Cause): RunInterrupted {
+  return new RunInterrupted(sourceOf(cause), { message: `The run was ended: ${cause.kind === 'interrupted' ? cause.why : cause.kind}.` })
+}
+
+/** The cause of an execution that ended by itself. One that was aborted has its cause already. */
+export function causeOf (outcome: ExecutionOutcome): Cause {
+  if (outcome.kind === 'threw') {
+    // An agent that was interrupted from inside says so by throwing the reason.
+    return outcome.error instanceof RunInterrupted ? { kind: 'interrupted', why: 'agent' } : outcome
+  }
+  return { kind: 'returned' }
+}
+
+/** How the normaliser closes the stream. */
+export function closingOf (cause: Cause): 'returned' | 'interrupted' | 'failed' {
+  switch (cause.kind) {
+    case 'returned': return 'returned'
+    case 'cancelled':
+    case 'interrupted': return 'interrupted'
+    default: return 'failed'
+  }
+}
+
+/** What the projection is told. Call it after the normaliser was closed. */
+export function endOf (cause: Cause, execution: Execution, open: () => readonly InterruptRecord[]): ExecutionEnd {
+  const { normaliser } = execution
+  const usage = normaliser?.usage === undefined ? {} : { usage: normaliser.usage }
+  switch (cause.kind) {
+    case 'threw': return { kind: 'failed', error: failureOf(cause.error), ...usage }
+    case 'failed': return { ...cause, ...usage }
+    case 'cancelled':
+    case 'interrupted':
+    case 'timeout': return { ...cause, ...usage }
+  }
+  if (normaliser === undefined) return { kind: 'failed', error: failureOf(undefined) }
+  const { message, pending, reason } = normaliser
+  if (pending.length > 0) return { kind: 'paused', pending, interrupts: open(), message, ...usage }
+  if (reason === 'INTERRUPTED') return { kind: 'interrupted', why: 'agent', ...usage }
+  return { kind: 'completed', reason, message, ...usage }
+}
+
+/** The state that a run takes with this end. */
+export function stateOf (end: ExecutionEnd): RunState {
+  switch (end.kind) {
+    case 'completed': return 'completed'
+    case 'paused': return 'waiting'
+    case 'cancelled':
+    case 'interrupted': return 'cancelled'
+    case 'timeout':
+    case 'failed': return 'failed'
+  }
+}
+
+/** What the record keeps of an end, for those who ask later. */
+export function endRecordOf (end: ExecutionEnd): RunEndRecord {
+  switch (end.kind) {
+    case 'completed': return { kind: end.kind, code: end.reason }
+    case 'cancelled': return { kind: end.kind, ...end.message !== undefined && { message: end.message } }
+    case 'interrupted': return { kind: end.kind, code: end.why }
+    case 'failed': return { kind: end.kind, code: end.error.code, message: end.error.message }
+    default: return { kind: end.kind }
+  }
+}
+
+function sourceOf (cause: Cause): InterruptSource {
+  return cause.kind === 'cancelled' || (cause.kind === 'interrupted' && cause.why === 'disconnect') ? 'user' : 'system'
+}

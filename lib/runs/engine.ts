@@ -1,0 +1,253 @@
+import { randomUUID } from 'node:crypto'
+import { EventBus, type Topic } from '../bus/index.ts'
+import {
+  memoryStore, type InterruptRecord, type ListQuery, type Owner, type RunKey, type RunPage, type RunRecord, type Store
+} from '../stores/index.ts'
+import { Admission } from './admission.ts'
+import { Burst } from './burst.ts'
+import { Deadlines } from './deadline.ts'
+import { type DriverHost } from './driver.ts'
+import { type Cause } from './ending.ts'
+import { ProtocolTakenError } from './errors.ts'
+import { Gates } from './gate.ts'
+import { LeaseKeeper } from './lease.ts'
+import { SILENT, type RunLogger } from './logger.ts'
+import { type EngineParts } from './parts.ts'
+import { type RunProtocol } from './protocol.ts'
+import { Reaper } from './reaper.ts'
+import { Resumer } from './resumer.ts'
+import { type Run } from './run.ts'
+import { Shelf } from './shelf.ts'
+import { type ResumeResult, type ResumeSpec, type RunSpec, type StartResult } from './spec.ts'
+import { Starter } from './starter.ts'
+
+/** Options of a {@link RunEngine}. */
+export interface EngineOptions {
+  /** Where runs are kept; one that is passed in is left open. @default a memory store of its own */
+  readonly store?: Store
+  /** Holds the logs in memory; one that is passed in is left open. @default a bus of its own */
+  readonly bus?: EventBus
+  /** @default none */
+  readonly logger?: RunLogger
+  /** Name of this process among those that share the store. @default a random one */
+  readonly node?: string
+  /** Milliseconds a run belongs to its node unless renewed; a dead node's runs end within about that time. @default 15000 */
+  readonly leaseMs?: number
+  /** Milliseconds after which a store call counts as failed. @default 2000 */
+  readonly storeTimeoutMs?: number
+  /** Milliseconds an idempotency key is remembered. @default 86400000 */
+  readonly dedupeTtlMs?: number
+}
+
+/** How a run is stopped. */
+export interface StopOptions {
+  /** Why, for the protocol's terminal. */
+  readonly message?: string
+}
+
+/**
+ * Runs agents for every protocol: admits a start once, one run a session at a time, stores before it promises, and ends each
+ * run exactly once, whatever the agent, the caller, the store or the node does.
+ */
+export class RunEngine {
+  readonly #parts: EngineParts
+  readonly #reaper: Reaper
+  readonly #starter: Starter
+  readonly #resumer: Resumer
+  readonly #ownsStore: boolean
+  readonly #ownsBus: boolean
+  readonly #protocols = new Map<string, RunProtocol>()
+  readonly #starting = new Map<string, Promise<unknown>>()
+  #isClosing = false
+
+  constructor (options: EngineOptions = {}) {
+    const leaseMs = options.leaseMs ?? 15_000
+    const store = options.store ?? memoryStore()
+    const bus = options.bus ?? new EventBus()
+    const logger = options.logger ?? SILENT
+    const node = options.node ?? randomUUID()
+    const protocols = this.#protocols
+    const deadlines = new Deadlines(options.storeTimeoutMs ?? 2_000)
+    const leases = new LeaseKeeper({ leases: store.leases, deadlines, leaseMs, onBeat: () => { this.#beat() } })
+    const gates = new Gates({ gates: store.gates, deadlines, ticketMs: leaseMs })
+    const shelf = new Shelf({ bus, store, deadlines, protocols })
+    const host: DriverHost = {
+      deadlines,
+      gates,
+      leases,
+      store,
+      burst: new Burst(),
+      hasRemoteReaders: (record) => this.#hasRemoteReaders(record),
+      bindToNode: (record) => this.#bindToNode(record),
+      onIdle: (driver, isClosed) => { if (isClosed) shelf.remove(driver) },
+      discard: (topic) => { this.#discard(topic) }
+    }
+    this.#ownsStore = options.store === undefined
+    this.#ownsBus = options.bus === undefined
+    this.#parts = { store, bus, logger, node, deadlines, leases, gates, shelf, host, protocols }
+    const admission = new Admission({ kv: store.kv, deadlines, ttlMs: options.dedupeTtlMs ?? 86_400_000, recordOf: (key) => this.#recordOf(key) })
+    this.#starter = new Starter(this.#parts, admission)
+    this.#resumer = new Resumer(this.#parts)
+    this.#reaper = new Reaper({
+      store, deadlines, gates, logger, node, leaseMs, protocols, onReaped: async (record) => { await shelf.refresh(record).catch(() => {}) }
+    })
+  }
+
+  /** Name of this process among those that share the store. */
+  get node (): string {
+    return this.#parts.node
+  }
+
+  /** Makes a protocol known, so that its lost runs are ended here; starting a run does it too. @throws AGT_ERR_RUN_PROTOCOL_TAKEN */
+  register (protocol: RunProtocol): void {
+    const known = this.#protocols.get(protocol.name)
+    if (known !== undefined && known !== protocol) throw new ProtocolTakenError(protocol.name)
+    this.#protocols.set(protocol.name, protocol)
+    if (!this.#isClosing) this.#parts.leases.start()
+  }
+
+  /**
+   * Starts a run, or finds the one that this start has already made (R15). Whatever goes wrong afterwards is the run's
+   * own terminal. @throws AGT_ERR_RUN_STORE_UNAVAILABLE, AGT_ERR_BUS_TOPIC_LIMIT: nothing was started
+   */
+  async start (spec: RunSpec): Promise<StartResult> {
+    if (this.#isClosing) return { kind: 'closing' }
+    this.register(spec.protocol)
+    const id = randomUUID()
+    return await this.#tracked(id, this.#starter.start(spec, id))
+  }
+
+  /** The newest run that a client knows under this id. `session` is needed where ids are unique within a session only. */
+  async find (owner: Owner, protocol: string, clientId: string, session?: string): Promise<Run | undefined> {
+    const record = await this.#parts.deadlines.run(() => this.#parts.store.index.find(owner, protocol, clientId))
+    if (record === undefined) return undefined
+    if (session === undefined || record.session === session) return await this.#parts.shelf.load(record)
+    return await this.#findInSession(owner, protocol, clientId, session)
+  }
+
+  /** The newest run of a session. */
+  async lastOf (owner: Owner, protocol: string, session: string): Promise<Run | undefined> {
+    const record = await this.#parts.deadlines.run(() => this.#parts.store.index.last(owner, protocol, session))
+    return record === undefined ? undefined : await this.#parts.shelf.load(record)
+  }
+
+  /** An owner's runs, newest first. @throws AGT_ERR_STORE_CURSOR */
+  async list (owner: Owner, query: ListQuery): Promise<RunPage> {
+    return await this.#parts.store.index.list(owner, query)
+  }
+
+  /** What a session waits for, oldest first. */
+  async openInterrupts (owner: Owner, protocol: string, session: string): Promise<readonly InterruptRecord[]> {
+    return await this.#parts.deadlines.run(() => this.#parts.store.interrupts.open(owner, protocol, session))
+  }
+
+  /** Goes on with a waiting run, in the same log (R2). Exactly one of several simultaneous calls resumes it. */
+  async resume (run: Run, spec: ResumeSpec): Promise<ResumeResult> {
+    if (this.#isClosing) return { kind: 'closing' }
+    return await this.#tracked(randomUUID(), this.#resumer.resume(run, spec))
+  }
+
+  /** Stops a run by the protocol's verb and resolves when it is over. One that has ended stays as it ended. */
+  async stop (run: Run, options: StopOptions = {}): Promise<void> {
+    const cause: Cause = { kind: 'cancelled', ...options.message !== undefined && { message: options.message } }
+    const { key } = run.record
+    const driver = this.#parts.shelf.driver(key.id)
+    if (driver?.isActive === true) {
+      driver.end(cause)
+      await driver.settled()
+    }
+    const record = await this.#parts.deadlines.run(() => this.#parts.store.runs.get(key))
+    if (record?.state === 'waiting' && this.#protocols.get(key.protocol)?.resumesIn !== 'session') await this.#resumer.end(record, cause)
+  }
+
+  /** Stops what runs in a session, or that run alone; works without any subscriber. */
+  async stopSession (owner: Owner, protocol: string, session: string, clientRunId?: string): Promise<'stopped' | 'unknown'> {
+    const runs = this.#parts.shelf.inSession(owner, session).filter(({ record, isActive }) =>
+      isActive && record.key.protocol === protocol && (clientRunId === undefined || record.clientId === clientRunId))
+    await Promise.all(runs.map((run) => this.stop(run)))
+    return runs.length > 0 ? 'stopped' : 'unknown'
+  }
+
+  /**
+   * Takes no more starts and interrupts what runs; resolves when every run has told its terminal, or after `timeoutMs`, when the
+   * rest is left to other nodes. Waiting runs stay as they are. @default timeoutMs 5000
+   */
+  async close (options: { readonly timeoutMs?: number } = {}): Promise<void> {
+    const timeoutMs = options.timeoutMs ?? 5_000
+    this.#isClosing = true
+    let timer: NodeJS.Timeout | undefined
+    const timeout = new Promise<void>((resolve) => { timer = setTimeout(resolve, timeoutMs) })
+    await Promise.race([timeout, this.#interruptAll(timeoutMs)])
+    clearTimeout(timer)
+    for (const driver of this.#parts.shelf.drivers) if (driver.isActive) driver.end({ kind: 'lost' }, 0)
+    this.#parts.leases.close()
+    this.#parts.deadlines.close()
+    if (this.#ownsBus) this.#parts.bus.close()
+    if (this.#ownsStore) await this.#parts.store.close()
+  }
+
+  async #findInSession (owner: Owner, protocol: string, clientId: string, session: string): Promise<Run | undefined> {
+    let cursor: string | undefined
+    do {
+      const query: ListQuery = { protocol, session, limit: 100, ...cursor !== undefined && { cursor } }
+      const page = await this.#parts.deadlines.run(() => this.#parts.store.index.list(owner, query))
+      const record = page.runs.find((candidate) => candidate.clientId === clientId)
+      if (record !== undefined) return await this.#parts.shelf.load(record)
+      cursor = page.cursor
+    } while (cursor !== undefined)
+    return undefined
+  }
+
+  /** Remembers a start or resume that is under way: a duplicate and `close` wait for it. */
+  async #tracked<T> (id: string, task: Promise<T>): Promise<T> {
+    this.#starting.set(id, task)
+    try {
+      return await task
+    } finally {
+      this.#starting.delete(id)
+    }
+  }
+
+  async #recordOf (key: RunKey): Promise<RunRecord | undefined> {
+    await this.#starting.get(key.id)?.catch(() => {})
+    return await this.#parts.deadlines.run(() => this.#parts.store.runs.get(key))
+  }
+
+  async #interruptAll (graceMs: number): Promise<void> {
+    await Promise.allSettled(this.#starting.values())
+    const active = [...this.#parts.shelf.drivers].filter(({ isActive }) => isActive)
+    // Half the time for the agents, half for the store and the readers.
+    for (const driver of active) driver.end({ kind: 'interrupted', why: 'shutdown' }, Math.floor(graceMs / 2))
+    await Promise.all(active.map((driver) => driver.settled()))
+  }
+
+  #beat (): void {
+    const { gates, deadlines, store, node, leases } = this.#parts
+    gates.beat()
+    // A beat that fails is followed by the next one; a node that can not beat for a lease is rightly taken for dead.
+    deadlines.run(() => store.nodes.beat(node, leases.leaseMs)).catch(() => {})
+    this.#reaper.sweep()
+  }
+
+  async #bindToNode ({ key }: RunRecord): Promise<void> {
+    const { deadlines, store, node, leases } = this.#parts
+    await deadlines.run(() => store.nodes.beat(node, leases.leaseMs))
+    await deadlines.run(() => store.nodes.bind(node, key))
+  }
+
+  async #hasRemoteReaders ({ key }: RunRecord): Promise<boolean> {
+    const { deadlines, store, node } = this.#parts
+    try {
+      const nodes = await deadlines.run(() => store.presence.nodes(key))
+      return nodes.some((other) => other !== node)
+    } catch {
+      // Nobody can say so: a run that nobody is known to read is not kept going on a guess.
+      return false
+    }
+  }
+
+  #discard (topic: Topic): void {
+    // The caller's last frames are written on the next tick.
+    setImmediate(() => { this.#parts.bus.drop(topic.key) })
+  }
+}

@@ -1,0 +1,38 @@
+import createError from '@fastify/error'
+import { AgentError } from '../agent/index.ts'
+import { type RunFailure } from './protocol.ts'
+
+/** The store did not answer within its deadline, or refused; nothing was started or changed. */
+export const StoreUnavailableError = createError('AGT_ERR_RUN_STORE_UNAVAILABLE', 'The store does not answer; try again later.', 503)
+
+/** A protocol of that name is registered already, and it is another one. */
+export const ProtocolTakenError = createError<[string]>('AGT_ERR_RUN_PROTOCOL_TAKEN', 'Another protocol is registered as "%s"; register each one once per engine.', 500)
+
+/** Public text of a failure that does not say `expose`. */
+const GENERIC_MESSAGE = 'The agent failed.'
+
+/** The owner could not store what it had to tell (R9). */
+export const STORE_UNAVAILABLE: RunFailure = { code: 'STORE_UNAVAILABLE', message: 'The run could not be stored.', retryable: true }
+
+/** The run's owner is gone (R13). */
+export const NODE_LOST: RunFailure = { code: 'NODE_LOST', message: 'The node that executed the run is gone.', retryable: true }
+
+/** More was held behind a pause or terminal than a barrier takes (R3). */
+export const BARRIER_OVERFLOW: RunFailure = { code: 'BARRIER_OVERFLOW', message: 'The agent went on for too long after its pause or result.' }
+
+/** Outcome of an approved call of which nobody knows whether it ran (R21). */
+export const OUTCOME_UNKNOWN = 'OUTCOME_UNKNOWN'
+
+/**
+ * What a client may know of something an agent threw, which can be anything: `undefined`, a string, an error whose
+ * causes form a ring. Only an {@link AgentError} that says `expose` shows its message; its code is always shown.
+ */
+export function failureOf (thrown: unknown): RunFailure {
+  if (!(thrown instanceof AgentError)) return { code: 'internal_error', message: GENERIC_MESSAGE, cause: thrown }
+  return {
+    code: thrown.code,
+    message: thrown.expose === true ? thrown.message : GENERIC_MESSAGE,
+    cause: thrown,
+    ...thrown.retryable !== undefined && { retryable: thrown.retryable }
+  }
+}

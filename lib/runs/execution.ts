@@ -1,0 +1,184 @@
+import {
+  createRuntimeContext, Normaliser, type Agent, type AgentEvent, type AgentEventInit, type AgentEventOf, type RunInterrupted
+} from '../agent/index.ts'
+import { type RunRecord } from '../stores/index.ts'
+import { type Claims } from './interrupts.ts'
+import { type Emit, type ExecutionInfo, type Projection, type RunProtocol } from './protocol.ts'
+import { Pump } from './pump.ts'
+import { type ExecutionSpec } from './spec.ts'
+
+/** How an execution ended by itself; when it was aborted, its driver knows why. */
+export type ExecutionOutcome =
+  | { readonly kind: 'returned' }
+  | { readonly kind: 'threw', readonly error: unknown }
+  | { readonly kind: 'aborted' }
+
+/** What an execution asks of the run it belongs to. */
+export interface ExecutionHost {
+  readonly emit: Emit
+  /** Asked before each event is taken: a promise when nothing may be told at the moment (R8). Must not reject. */
+  guard (): Promise<void> | undefined
+  /** From here on everything is held (R3). */
+  hold (): void
+  /** Asked after each event. Must not reject. */
+  blocked (): Promise<void> | undefined
+  /** An approved call has its outcome: it is written before the next event is taken (R21). */
+  outcome (event: AgentEventOf<'TOOL_RESULT_END'>): void
+  /** Something about the agent that an operator should know. */
+  warn (error: unknown, sentence: string): void
+}
+
+/** What an execution is made of. */
+export interface ExecutionOptions {
+  readonly host: ExecutionHost
+  readonly protocol: RunProtocol
+  readonly record: RunRecord
+  readonly info: ExecutionInfo
+  readonly claims: Claims | undefined
+}
+
+/** One `agent.stream()` call of a run: agent, context, normaliser and projection, from the first event to the last. */
+export class Execution {
+  readonly #options: ExecutionOptions
+  readonly #controller = new AbortController()
+  readonly #openCalls = new Set<string>()
+  #projection: Projection | undefined
+  #normaliser: Normaliser | undefined
+  #agent: Agent | undefined
+  #graceMs = 0
+
+  constructor (options: ExecutionOptions) {
+    this.#options = options
+  }
+
+  get signal (): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** The instance, once it was made. */
+  get agent (): Agent | undefined {
+    return this.#agent
+  }
+
+  /** What was accumulated; `undefined` before the agent was made. */
+  get normaliser (): Normaliser | undefined {
+    return this.#normaliser
+  }
+
+  /** Announced tool calls that lack their result. */
+  get openCalls (): readonly string[] {
+    return [...this.#openCalls]
+  }
+
+  /** Aborts; the agent gets at most `maxGraceMs` of its own grace to settle. */
+  abort (reason: RunInterrupted, maxGraceMs = Infinity): void {
+    this.#graceMs = Math.min(this.#graceMs, maxGraceMs)
+    this.#controller.abort(reason)
+  }
+
+  /** The projection, opened; made on first use, so that an execution that never began still ends legally. */
+  open (): Projection {
+    if (this.#projection === undefined) {
+      const { protocol, record, info, host } = this.#options
+      this.#projection = protocol.project(record, info)
+      this.#projection.open(host.emit)
+    }
+    return this.#projection
+  }
+
+  /** Runs to the end of the agent's iterator. Never rejects. */
+  async run (spec: ExecutionSpec): Promise<ExecutionOutcome> {
+    this.#graceMs = spec.cancelGraceMs
+    try {
+      this.open()
+      const agent = await this.#untilAborted(this.#makeAgent(spec))
+      if (agent === undefined) return { kind: 'aborted' }
+      return await this.#stream(agent, spec)
+    } catch (error) {
+      return this.signal.aborted ? { kind: 'aborted' } : { kind: 'threw', error }
+    }
+  }
+
+  /** Feeds the normaliser's last events to the projection. What either throws is the caller's to handle. */
+  finish (kind: 'returned' | 'interrupted' | 'failed'): void {
+    this.#normaliser?.end({ kind }, this.#onEvent)
+  }
+
+  async #stream (agent: Agent, spec: ExecutionSpec): Promise<ExecutionOutcome> {
+    const { record, info, host } = this.#options
+    const context = createRuntimeContext({
+      sessionId: record.session,
+      runId: record.clientId,
+      protocol: record.key.protocol,
+      signal: this.signal,
+      userId: spec.userId,
+      denyRules: spec.denyRules
+    })
+    const prepared = await this.#untilAborted(Promise.resolve(spec.prepareContext?.(context)).then(() => true))
+    if (prepared === undefined) return { kind: 'aborted' }
+    const normaliser = this.#normaliser = new Normaliser({ agentName: agent.name, sessionId: record.session, knownCalls: info.knownCalls })
+    const pump = new Pump<AgentEventInit>({
+      signal: this.signal,
+      graceMs: () => this.#graceMs,
+      blocked: () => host.blocked(),
+      guard: () => host.guard(),
+      onValue: (value) => { normaliser.push(value, this.#onEvent) }
+    })
+    const end = await pump.run(() => agent.stream(spec.input, context))
+    return end.kind === 'aborted' ? { kind: 'aborted' } : end
+  }
+
+  async #makeAgent ({ agent }: ExecutionSpec): Promise<Agent> {
+    const made = typeof agent === 'function' ? await agent() : agent
+    if (!this.signal.aborted) this.#agent = made
+    // Nobody waits for it any more.
+    else if (typeof agent === 'function') await this.#closeAgent(made)
+    return made
+  }
+
+  async #closeAgent (agent: Agent): Promise<void> {
+    try {
+      await agent.close?.()
+    } catch (error) {
+      this.#options.host.warn(error, 'closing an agent failed')
+    }
+  }
+
+  /** What `work` resolves to, or `undefined` as soon as the execution is aborted. Rejections after that are dropped. */
+  async #untilAborted<T> (work: Promise<T>): Promise<T | undefined> {
+    const { signal } = this
+    let onAbort = (): void => {}
+    const aborted = new Promise<undefined>((resolve) => {
+      onAbort = () => { resolve(undefined) }
+      if (signal.aborted) resolve(undefined)
+      else signal.addEventListener('abort', onAbort, { once: true })
+    })
+    try {
+      return await Promise.race([work, aborted])
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  readonly #onEvent = (event: AgentEvent): void => {
+    const { host, claims } = this.#options
+    if (event.source === undefined) {
+      switch (event.type) {
+        case 'TOOL_CALL_START':
+          this.#openCalls.add(event.toolCallId)
+          break
+        case 'TOOL_RESULT_END':
+          this.#openCalls.delete(event.toolCallId)
+          if (claims?.isOutcome(event) === true) host.outcome(event)
+          break
+        case 'REQUIRE_USER_CONFIRM':
+        case 'REQUIRE_EXTERNAL_EXECUTION':
+        case 'REQUIRE_INPUT':
+        case 'AGENT_RESULT':
+        case 'AGENT_END':
+          host.hold()
+      }
+    }
+    this.open().next(event, host.emit)
+  }
+}

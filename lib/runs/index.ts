@@ -1,0 +1,11 @@
+export { RunEngine, type EngineOptions, type StopOptions } from './engine.ts'
+export type { Run } from './run.ts'
+export type {
+  DisconnectPolicy, ExecutionSpec, Idempotency, InterruptProblem, ReplayLimits, ResumeClaim, ResumeResult, ResumeSpec, RunSpec, StartResult
+} from './spec.ts'
+export type {
+  Emit, ExecutionEnd, ExecutionInfo, InterruptedBy, Projection, RunFailure, RunFold, RunProtocol, Snapshot
+} from './protocol.ts'
+export type { Connection, ConnectOptions } from './disconnect.ts'
+export type { RunLogger } from './logger.ts'
+export { OUTCOME_UNKNOWN, ProtocolTakenError, StoreUnavailableError } from './errors.ts'

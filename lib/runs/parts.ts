@@ -1,0 +1,23 @@
+import { type EventBus } from '../bus/index.ts'
+import { type Store } from '../stores/index.ts'
+import { type Deadlines } from './deadline.ts'
+import { type DriverHost } from './driver.ts'
+import { type Gates } from './gate.ts'
+import { type LeaseKeeper } from './lease.ts'
+import { type RunLogger } from './logger.ts'
+import { type RunProtocol } from './protocol.ts'
+import { type Shelf } from './shelf.ts'
+
+/** What the parts of one engine share. */
+export interface EngineParts {
+  readonly store: Store
+  readonly bus: EventBus
+  readonly logger: RunLogger
+  readonly node: string
+  readonly deadlines: Deadlines
+  readonly leases: LeaseKeeper
+  readonly gates: Gates
+  readonly shelf: Shelf
+  readonly host: DriverHost
+  readonly protocols: ReadonlyMap<string, RunProtocol>
+}

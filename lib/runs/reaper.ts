@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto'
+import { type AcquireResult, type InterruptRecord, type Ownership, type RunKey, type RunRecord, type Store, type TakeoverResult } from '../stores/index.ts'
+import { logEvent } from './barrier.ts'
+import { type Deadlines } from './deadline.ts'
+import { NODE_LOST } from './errors.ts'
+import { type Gates } from './gate.ts'
+import { type RunLogger } from './logger.ts'
+import { type RunProtocol } from './protocol.ts'
+
+/** Runs taken over in one sweep. */
+const BATCH = 50
+
+/** What the reaper works with. */
+export interface ReaperOptions {
+  readonly store: Store
+  readonly deadlines: Deadlines
+  readonly gates: Gates
+  readonly logger: RunLogger
+  readonly node: string
+  readonly leaseMs: number
+  /** The protocols that this node serves: it ends no others' runs (R13). */
+  readonly protocols: ReadonlyMap<string, RunProtocol>
+  /** A run was ended; its readers on this node want to see that. Must not reject. */
+  onReaped (record: RunRecord): Promise<void>
+}
+
+/**
+ * Ends runs whose owner is gone: executed ones when their lease has run out, waiting ones that were bound to a node that
+ * no longer beats (R13, R14).
+ */
+export class Reaper {
+  readonly #options: ReaperOptions
+  #isSweeping = false
+  #wasAway = false
+  #notBefore = 0
+
+  constructor (options: ReaperOptions) {
+    this.#options = options
+  }
+
+  /** One sweep. Never rejects; a call during another sweep does nothing. */
+  async sweep (): Promise<void> {
+    if (this.#isSweeping) return
+    this.#isSweeping = true
+    try {
+      await this.#sweep()
+    } catch (error) {
+      this.#wasAway = true
+      this.#options.logger.warn({ err: error }, 'looking for lost runs failed')
+    }
+    this.#isSweeping = false
+  }
+
+  async #sweep (): Promise<void> {
+    const { store, deadlines, protocols, leaseMs } = this.#options
+    const query = { protocols: [...protocols.keys()], limit: BATCH }
+    const expired = await deadlines.run(() => store.leases.expired(query))
+    const orphans = await deadlines.run(() => store.nodes.orphans(query))
+    if (this.#wasAway) {
+      // Owners could not renew either: they get one full lease first (R8).
+      this.#wasAway = false
+      this.#notBefore = performance.now() + leaseMs
+    }
+    if (performance.now() < this.#notBefore) return
+    for (const key of expired) await this.#take(key, 'takeover')
+    for (const key of orphans) await this.#take(key, 'acquire')
+  }
+
+  async #take (key: RunKey, how: 'takeover' | 'acquire'): Promise<void> {
+    const { store, deadlines, node, leaseMs } = this.#options
+    const request = { node, op: randomUUID(), ms: leaseMs }
+    const taken = await deadlines.run<AcquireResult | TakeoverResult>(() => store.leases[how](key, request))
+    if (taken.kind === 'taken' || taken.kind === 'acquired') await this.#end(taken, how === 'acquire')
+  }
+
+  async #end ({ record, fence, last }: Ownership, isOrphan: boolean): Promise<void> {
+    const { store, deadlines, gates, logger, protocols } = this.#options
+    const { key, session } = record
+    const protocol = protocols.get(key.protocol)
+    if (protocol === undefined) return
+    const unknown = await this.#abandonClaims(record, fence)
+    if (record.state === 'waiting' && !isOrphan && unknown.length === 0) {
+      // Its resume died before it had claimed anything: it waits on.
+      await deadlines.run(() => store.leases.release(key, fence))
+      return
+    }
+    const events = protocol.lost(record, NODE_LOST).map(({ data, event, level }, index) => logEvent(last + 1 + index, data, event, level))
+    const expected = { version: record.version, fence, op: randomUUID() }
+    const result = await deadlines.run(() => store.runs.commit(key, expected, {
+      patch: { state: 'lost', end: { kind: 'lost', code: NODE_LOST.code, message: NODE_LOST.message }, endedAt: Date.now() },
+      firstSeq: last + 1,
+      events,
+      closeInterrupts: true
+    }))
+    if (result.kind !== 'ok') return
+    await gates.leave(key.owner, session, key.id)
+    logger.warn({ runId: key.id, protocol: key.protocol, node: record.node }, 'a lost run was ended')
+    await this.#options.onReaped(result.record)
+  }
+
+  /** What the dead owner had claimed is never done again (R21). */
+  async #abandonClaims (record: RunRecord, fence: number): Promise<readonly InterruptRecord[]> {
+    const { store, deadlines } = this.#options
+    const successor = { run: record.key.id, fence }
+    const own = await deadlines.run(() => store.interrupts.abandon(record.key, successor))
+    const resumes = record.links?.resumes
+    if (resumes === undefined) return own
+    const others = await deadlines.run(() => store.interrupts.abandon({ ...record.key, id: resumes }, successor))
+    return [...own, ...others]
+  }
+}

@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto'
+import { type Decision } from '../agent/index.ts'
+import { type InterruptRecord, type Ownership, type RunKey, type RunRecord } from '../stores/index.ts'
+import { drive } from './drive.ts'
+import { type Driver } from './driver.ts'
+import { type Cause } from './ending.ts'
+import { answerOf, Claims } from './interrupts.ts'
+import { type EngineParts } from './parts.ts'
+import { type Run } from './run.ts'
+import { type ExecutionSpec, type InterruptProblem, type ReplayLimits, type ResumeResult, type ResumeSpec } from './spec.ts'
+import { StoredRun } from './stored-run.ts'
+
+/** What is kept in memory of a run that is only being ended. */
+const ENDING_REPLAY: ReplayLimits = { maxEvents: 5_000, maxBytes: 4 * 1024 * 1024, ttlMs: 600_000 }
+
+/** Takes waiting runs up again: to go on, or to end them (R2, R14). */
+export class Resumer {
+  readonly #parts: EngineParts
+
+  constructor (parts: EngineParts) {
+    this.#parts = parts
+  }
+
+  /** Goes on with a waiting run. Rejects when the store is away; then it waits on. */
+  async resume (run: Run, spec: ResumeSpec): Promise<ResumeResult> {
+    const { store, deadlines, shelf } = this.#parts
+    const { key } = run.record
+    const record = await deadlines.run(() => store.runs.get(key))
+    if (record?.state !== 'waiting') return { kind: 'not-waiting', run }
+    const agent = spec.agent ?? agentOf(shelf.driver(key.id))
+    if (agent === undefined) return { kind: 'no-agent' }
+    const all = await deadlines.run(() => store.interrupts.list(key))
+    const open = all.filter(({ state }) => state === 'open' || state === 'expired')
+    const problem = checkAnswers(open, spec.decisions)
+    if (problem !== undefined) return { kind: 'interrupts', problem }
+
+    const takenAt = performance.now()
+    const ownership = await this.#acquire(key)
+    if (ownership === undefined) return { kind: 'not-waiting', run }
+    try {
+      return await this.#proceed(ownership, takenAt, { ...spec, agent }, open, spec.decisions)
+    } catch (error) {
+      await this.#giveBack(ownership)
+      throw error
+    }
+  }
+
+  /** Ends a waiting run. False when it does not wait any more. */
+  async end (record: RunRecord, cause: Cause): Promise<boolean> {
+    const takenAt = performance.now()
+    const ownership = await this.#acquire(record.key)
+    if (ownership === undefined) return false
+    const driver = await this.#driver(ownership, ENDING_REPLAY)
+    if (driver === undefined) return false
+    driver.begin({ record: ownership.record, takenAt }, cause)
+    await driver.ended
+    return true
+  }
+
+  async #acquire (key: RunKey): Promise<Ownership | undefined> {
+    const { store, deadlines, leases, node } = this.#parts
+    const result = await deadlines.run(() => store.leases.acquire(key, { node, op: randomUUID(), ms: leases.leaseMs }))
+    return result.kind === 'acquired' ? result : undefined
+  }
+
+  async #proceed (ownership: Ownership, takenAt: number, spec: ExecutionSpec, open: readonly InterruptRecord[], decisions: readonly Decision[]): Promise<ResumeResult> {
+    const { store, deadlines, gates, node } = this.#parts
+    const { record, fence } = ownership
+    const { key, session } = record
+    const driver = await this.#driver(ownership, spec.replay)
+    if (driver === undefined) return { kind: 'no-agent' }
+    const claims = await Claims.take({ interrupts: store.interrupts, deadlines }, key, { run: key.id, fence }, open, decisions)
+    if (!(claims instanceof Claims)) {
+      await this.#giveBack(ownership)
+      return { kind: 'interrupts', problem: claims }
+    }
+    try {
+      // Its own ticket where it kept the session, a new one at the end of the queue where it did not.
+      const ticket = await gates.enter(key.owner, session, key.id, { clientId: record.clientId, node }, false)
+      if ('holder' in ticket) throw new TypeError('a gate without a limit was full')
+      driver.begin({ record, takenAt, work: { spec, ticket }, claims })
+      return { kind: 'resumed', run: driver }
+    } catch (error) {
+      await claims.release()
+      throw error
+    }
+  }
+
+  /** The run's driver: the one that paused here, or a new one on what the store holds. */
+  async #driver ({ record, last }: Ownership, replay: ReplayLimits): Promise<Driver | undefined> {
+    const { shelf, protocols } = this.#parts
+    const here = shelf.driver(record.key.id)
+    if (here !== undefined && here.topic.last === last) return here
+    if (here !== undefined) shelf.remove(here)
+    const run = await shelf.load(record)
+    const protocol = protocols.get(record.key.protocol)
+    if (!(run instanceof StoredRun) || protocol === undefined) return undefined
+    const driver = drive(this.#parts, protocol, record, run.topic, replay, run.fold)
+    shelf.add(driver)
+    return driver
+  }
+
+  async #giveBack ({ record, fence }: Ownership): Promise<void> {
+    const { store, deadlines, logger } = this.#parts
+    try {
+      await deadlines.run(() => store.leases.release(record.key, fence))
+    } catch (error) {
+      logger.warn({ err: error, runId: record.key.id }, 'a lease could not be given back; it runs out by itself')
+    }
+  }
+}
+
+/** The agent of the last execution: the shared instance, or the one that was made and kept. */
+function agentOf (driver: Driver | undefined): ExecutionSpec['agent'] | undefined {
+  const agent = driver?.spec?.agent
+  return typeof agent === 'function' ? driver?.keptAgent : agent
+}
+
+function checkAnswers (open: readonly InterruptRecord[], decisions: readonly Decision[]): InterruptProblem | undefined {
+  if (open.length === 0) return { kind: 'taken', open, missing: [], ids: [] }
+  const answers = open.map((record) => answerOf(record, decisions))
+  const missing = open.filter((_, index) => answers[index] === undefined).map(({ id }) => id)
+  if (missing.length > 0) return { kind: 'mismatch', open, missing, ids: [] }
+  const expired = open.filter(({ state }, index) => state === 'expired' && answers[index]?.cancels !== true).map(({ id }) => id)
+  return expired.length > 0 ? { kind: 'expired', open, missing: [], ids: expired } : undefined
+}

@@ -1,0 +1,167 @@
+import { type BusEvent, type Topic } from '../bus/index.ts'
+import { type Barrier, type EventLog, type LogLimits, type RunRecord, type RunStore } from '../stores/index.ts'
+import { commitBarrier, HeldEvents, logEvent, type BarrierResult } from './barrier.ts'
+import { type Deadlines } from './deadline.ts'
+import { FoldKeeper } from './fold.ts'
+import { type Emit, type RunProtocol, type Snapshot } from './protocol.ts'
+import { type ReplayLimits } from './spec.ts'
+import { Writer } from './writer.ts'
+
+/** What a run's log works with. */
+export interface RunLogPorts {
+  readonly runs: RunStore
+  readonly log: EventLog
+  readonly deadlines: Deadlines
+}
+
+/** What the log tells its run. */
+export interface RunLogHooks {
+  onLost (): void
+  onUnavailable (): void
+}
+
+/** What a barrier writes beside the events that are held. */
+export type BarrierPart = Pick<Barrier, 'patch' | 'interrupts' | 'closeInterrupts'>
+
+/**
+ * A run's log on the node that owns it: numbered in memory, told at once, stored behind (R1, R6), and held back behind
+ * a pause or a terminal until that is stored (R3).
+ */
+export class RunLog {
+  readonly topic: Topic
+  readonly #ports: RunLogPorts
+  readonly #replay: ReplayLimits
+  readonly #held = new HeldEvents()
+  #fold: FoldKeeper | undefined
+  #writer: Writer | undefined
+  #isHolding = false
+  #isSilent = false
+  #isSavingFold = false
+
+  constructor (ports: RunLogPorts, protocol: RunProtocol, record: RunRecord, topic: Topic, replay: ReplayLimits, fold?: FoldKeeper) {
+    this.topic = topic
+    this.#ports = ports
+    this.#replay = replay
+    this.#fold = fold ?? (protocol.fold === undefined ? undefined : new FoldKeeper(protocol.fold, record))
+  }
+
+  /** Starts to write under an ownership. */
+  begin (record: RunRecord, hooks: RunLogHooks): void {
+    const { log, deadlines } = this.#ports
+    this.#isHolding = false
+    this.#held.clear()
+    this.#writer = new Writer({
+      log,
+      deadlines,
+      key: record.key,
+      fence: record.fence,
+      limits: () => this.#limits(),
+      history: (after) => this.topic.read(after).map(({ seq, data, event, level }) => logEvent(seq, data, event, level)),
+      onStored: (seq) => {
+        this.topic.markStored(seq)
+        this.#saveFold(record, seq)
+      },
+      ...hooks
+    })
+  }
+
+  /** Whether more is held than a barrier takes. */
+  get isFull (): boolean {
+    return this.#held.isFull
+  }
+
+  /** Takes an event of the projection: numbers and tells it, or holds it. */
+  readonly emit: Emit = (data, options) => {
+    if (this.#isSilent) return
+    const text = data.isWellFormed() ? data : data.toWellFormed()
+    if (this.#isHolding) this.#held.add({ data: text, event: options?.event, level: options?.level })
+    else this.#publish(text, options?.event, options?.level)
+  }
+
+  /** From here on nothing is told before it is stored. */
+  hold (): void {
+    this.#isHolding = true
+  }
+
+  /** Forgets what is held. */
+  clearHeld (): void {
+    this.#held.clear()
+  }
+
+  /** Nothing is told or stored any more, whatever is emitted. */
+  silence (): void {
+    this.#isSilent = true
+    this.#writer?.close()
+  }
+
+  /** What the agent has to wait for: its caller (R17) or the store (R1). */
+  storeReady (now: number): Promise<void> | undefined {
+    return this.#writer?.ready(now)
+  }
+
+  /** Writes what is held together with the record (R3). Tell it afterwards. */
+  async commit (record: RunRecord, part: BarrierPart): Promise<BarrierResult> {
+    const writer = this.#writer
+    if (writer === undefined) return { kind: 'lost' }
+    const { runs, deadlines } = this.#ports
+    const { last } = this.topic
+    const events = this.#held.numbered(last)
+    for (const event of events) this.#fold?.note(event)
+    const fold = this.#fold?.at(last + events.length)
+    const result = await commitBarrier({ runs, deadlines, writer }, record, {
+      ...part, firstSeq: last + 1, events, limits: this.#limits(), ...fold !== undefined && { fold }
+    })
+    if (result.kind !== 'ok') {
+      // It has folded in what nobody will ever see.
+      this.#fold = undefined
+    } else if (fold !== undefined) this.#fold?.saved(fold.seq)
+    return result
+  }
+
+  /** Tells what a barrier has stored. */
+  tell (): void {
+    for (const event of this.#held.numbered(this.topic.last)) this.topic.append(event)
+    this.#held.clear()
+    this.topic.markStored(this.topic.last)
+    this.#writer?.close()
+  }
+
+  /** Tells the caller alone, who reads ahead of the store, and stores nothing. */
+  tellUnstored (events: readonly { readonly data: string, readonly event?: string | undefined, readonly level?: number | undefined }[]): void {
+    this.silence()
+    for (const event of events) this.topic.append(event)
+  }
+
+  /** R12: what a reader without a usable cursor is shown. */
+  snapshot (record: RunRecord): Snapshot | undefined {
+    if (this.#fold === undefined) return undefined
+    return { epoch: this.topic.epoch, ...this.#fold.snapshot(this.topic.stored, record) }
+  }
+
+  #publish (data: string, event: string | undefined, level: number | undefined): void {
+    const entry = logEvent(this.topic.last + 1, data, event, level)
+    this.topic.append(entry)
+    this.#fold?.note(entry as BusEvent)
+    this.#writer?.push(entry, performance.now())
+  }
+
+  #limits (): LogLimits {
+    const { maxEvents, maxBytes } = this.#replay
+    return { maxEvents, maxBytes, ...this.#fold !== undefined && { floor: this.#fold.savedSeq } }
+  }
+
+  #saveFold (record: RunRecord, seq: number): void {
+    const keeper = this.#fold
+    if (keeper === undefined || this.#isSavingFold || !keeper.isDue(seq)) return
+    const { log, deadlines } = this.#ports
+    const fold = keeper.at(seq)
+    this.#isSavingFold = true
+    deadlines.run(() => log.saveFold(record.key, record.fence, fold)).then((result) => {
+      this.#isSavingFold = false
+      if (result.kind === 'ok') keeper.saved(fold.seq)
+    }, () => {
+      // Tried again with the next events: until then the log keeps what is not folded.
+      this.#isSavingFold = false
+    })
+  }
+}

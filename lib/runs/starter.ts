@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto'
+import { type Topic } from '../bus/index.ts'
+import { type InterruptRecord, type RunKey, type RunRecord } from '../stores/index.ts'
+import { type Admission } from './admission.ts'
+import { drive } from './drive.ts'
+import { StoreUnavailableError } from './errors.ts'
+import { checkNamed, Claims } from './interrupts.ts'
+import { type EngineParts } from './parts.ts'
+import { topicKey } from './shelf.ts'
+import { type InterruptProblem, type RunSpec, type StartResult } from './spec.ts'
+
+type Undo = () => Promise<unknown>
+
+/** Starts runs: each step that takes something is undone when a later one fails, so that a failed start leaves nothing behind. */
+export class Starter {
+  readonly #parts: EngineParts
+  readonly #admission: Admission
+
+  constructor (parts: EngineParts, admission: Admission) {
+    this.#parts = parts
+    this.#admission = admission
+  }
+
+  /** Starts the run `id`. Rejects when the store is away; then nothing was started. */
+  async start (spec: RunSpec, id: string): Promise<StartResult> {
+    const undo: Undo[] = []
+    try {
+      const result = await this.#start(spec, id, undo)
+      if (result.kind !== 'started') await this.#undo(undo, id)
+      return result
+    } catch (error) {
+      await this.#undo(undo, id)
+      throw error
+    }
+  }
+
+  async #start (spec: RunSpec, id: string, undo: Undo[]): Promise<StartResult> {
+    const { shelf, gates, node } = this.#parts
+    const { owner, protocol, session, idempotency } = spec
+    const key: RunKey = { owner, protocol: protocol.name, id }
+    if (idempotency !== undefined) {
+      const admission = await this.#admission.admit(key, idempotency)
+      if (admission.kind !== 'admitted') return await this.#already(admission.kind, admission.record)
+      undo.push(admission.withdraw)
+    }
+    const open = await this.#openInterrupts(spec)
+    const problem = this.#check(spec, open)
+    if (problem !== undefined) return { kind: 'interrupts', problem }
+
+    undo.push(() => gates.leave(owner, session, id))
+    const ticket = await gates.enter(owner, session, id, { clientId: spec.clientId, node }, spec.onBusySession === 'reject')
+    if ('holder' in ticket) return { kind: 'busy', runningId: clientIdOf(ticket.holder.data) }
+
+    const topic = this.#openTopic(spec, id, undo)
+    const takenAt = performance.now()
+    const record = await this.#create(spec, key, topic, ticket.isHead, open[0]?.run.id, undo)
+    const claims = await this.#claim(spec, record, open, undo)
+    if (claims !== undefined && !(claims instanceof Claims)) return { kind: 'interrupts', problem: claims }
+
+    if (spec.onBusySession === 'supersede' && !ticket.isHead) this.#supersede(record)
+    const driver = drive(this.#parts, protocol, record, topic, spec.replay)
+    driver.begin({ record, takenAt, work: { spec, ticket }, claims })
+    if (claims !== undefined) this.#link(claims, record)
+    shelf.add(driver)
+    return { kind: 'started', run: driver }
+  }
+
+  async #already (kind: 'existing' | 'conflict', record: RunRecord): Promise<StartResult> {
+    const run = await this.#parts.shelf.load(record)
+    if (run !== undefined) return { kind, run }
+    // It has expired between the two look-ups; the next start finds nothing.
+    if (kind === 'conflict') return { kind }
+    throw new StoreUnavailableError()
+  }
+
+  /** The session's open interrupts, where they matter to this start. */
+  async #openInterrupts (spec: RunSpec): Promise<readonly InterruptRecord[]> {
+    const { store, deadlines } = this.#parts
+    if (spec.resumes === undefined && !mustResume(spec)) return []
+    return await deadlines.run(() => store.interrupts.open(spec.owner, spec.protocol.name, spec.session))
+  }
+
+  #check (spec: RunSpec, open: readonly InterruptRecord[]): InterruptProblem | undefined {
+    const problem = checkNamed(open, spec.resumes?.interrupts ?? [])
+    if (problem !== undefined) return problem
+    // Claims are atomic on one run; a session with the open interrupts of two was not kept by us.
+    const first = open[0]?.run.id
+    const strange = open.filter(({ run }) => run.id !== first)
+    return strange.length === 0 ? undefined : { kind: 'mismatch', open, missing: strange.map(({ id }) => id), ids: [] }
+  }
+
+  #openTopic (spec: RunSpec, id: string, undo: Undo[]): Topic {
+    const { bus } = this.#parts
+    const topic = bus.topic(topicKey(id), { watermark: 'manual', replay: spec.replay })
+    undo.push(async () => { bus.drop(topic.key) })
+    return topic
+  }
+
+  /** Index entry, record and first lease (R20: in this order). */
+  async #create (spec: RunSpec, key: RunKey, topic: Topic, isHead: boolean, resumes: string | undefined, undo: Undo[]): Promise<RunRecord> {
+    const { store, deadlines, node, leases } = this.#parts
+    const { clientId, session, idempotency } = spec
+    const createdAt = Date.now()
+    undo.push(() => deadlines.run(() => store.runs.delete(key)))
+    await deadlines.run(() => store.index.add({ key, clientId, session, createdAt }))
+    const result = await deadlines.run(() => store.runs.create({
+      key,
+      clientId,
+      session,
+      agent: spec.agentId,
+      state: isHead ? 'running' : 'pending',
+      epoch: topic.epoch,
+      createdAt,
+      detail: spec.detail ?? {},
+      ...idempotency !== undefined && { fingerprint: idempotency.fingerprint },
+      ...spec.stored !== undefined && { input: spec.stored },
+      ...resumes !== undefined && { links: { resumes } }
+    }, { node, op: randomUUID(), ms: leases.leaseMs }))
+    // The id was made a moment ago: whoever is there is this very call, whose answer was lost.
+    return result.record
+  }
+
+  async #claim (spec: RunSpec, record: RunRecord, open: readonly InterruptRecord[], undo: Undo[]): Promise<Claims | InterruptProblem | undefined> {
+    const [first] = open
+    if (spec.resumes === undefined || first === undefined) return undefined
+    const { store, deadlines } = this.#parts
+    const claimant = { run: record.key.id, fence: record.fence }
+    const claims = await Claims.take({ interrupts: store.interrupts, deadlines }, first.run, claimant, open, spec.resumes.decisions)
+    if (claims instanceof Claims) undo.push(() => claims.release())
+    return claims
+  }
+
+  /** The runs of the session that are in the way give it up; those of other nodes keep it until they end. */
+  #supersede (record: RunRecord): void {
+    const { shelf } = this.#parts
+    for (const driver of shelf.inSession(record.key.owner, record.session)) driver.end({ kind: 'interrupted', why: 'superseded' })
+  }
+
+  /** The paused run that was answered is over: its log says so already, its record follows. */
+  async #link (claims: Claims, record: RunRecord): Promise<void> {
+    const { store, deadlines, logger } = this.#parts
+    const key = claims.records[0]?.run
+    if (key === undefined) return
+    try {
+      const paused = await deadlines.run(() => store.runs.get(key))
+      if (paused === undefined) return
+      const links = { ...paused.links, resumedBy: record.key.id }
+      const patch = { state: 'completed' as const, end: { kind: 'resumed' }, endedAt: Date.now(), links }
+      await deadlines.run(() => store.runs.update(key, { version: paused.version, op: randomUUID() }, patch))
+    } catch (error) {
+      logger.warn({ err: error, runId: key.id }, 'a resumed run could not be linked')
+    }
+  }
+
+  /** Latest first. What can not be undone now runs out by itself: keys, tickets and leases all end. */
+  async #undo (undo: Undo[], id: string): Promise<void> {
+    for (const step of undo.splice(0).reverse()) {
+      try {
+        await step()
+      } catch (error) {
+        this.#parts.logger.warn({ err: error, runId: id }, 'a failed start could not be undone; its parts run out by themselves')
+      }
+    }
+  }
+}
+
+function mustResume (spec: RunSpec): boolean {
+  return spec.requireResume ?? spec.protocol.resumesIn === 'session'
+}
+
+function clientIdOf (data: unknown): string {
+  return typeof data === 'object' && data !== null && 'clientId' in data ? String(data.clientId) : ''
+}
