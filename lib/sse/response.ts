@@ -211,8 +211,9 @@ export class SseResponse {
 
   #onClose (): void {
     if (this.#done !== undefined) return
+    // Of a stream that was cut, HTTP/2's response says that it has finished; that `end()` was called is our own knowledge.
+    if ((this.#open || !this.#raw.writableFinished) && this.#why === 'ended') this.#fire('disconnected')
     this.#open = false
-    if (!this.#raw.writableFinished && this.#why === 'ended') this.#fire('disconnected')
     this.#done = this.#why
     this.#owner.wheel.remove(this.#entry)
     this.#direct?.off('drain', this.#onDrain)

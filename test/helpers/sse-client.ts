@@ -134,6 +134,7 @@ export class SseClient implements AsyncDisposable {
 
   /** Drops the connection at once, as a closed tab does, and resolves when it is gone. */
   async destroy (): Promise<void> {
+    this.#response.destroy() // before the request, which would only read on to an end that may have come already
     this.#request.destroy()
     await this.closed
   }
