@@ -128,8 +128,12 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     view.readers.add(reader, this.#log)
     if (reader.isLossless) this.#gate.add(reader)
     this.#readers++
+    if (this.#isClosed) {
+      reader.finish('closed')
+      this.#views = []
+      return reader
+    }
     this.#host.touch(this)
-    if (this.#isClosed) reader.finish('closed')
     reader.start(gap)
     this.#settle()
     return reader
@@ -139,12 +143,14 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     const subscription = new Subscription(this.#log, options, (gone) => {
       if (this.#subscriptions.delete(gone)) this.#left()
     })
-    if (this.#isClosed || subscription.isClosed) {
+    if (this.#isClosed) {
       subscription.close()
       return subscription
     }
-    this.#subscriptions.add(subscription)
-    this.#readers++
+    if (!subscription.isClosed) {
+      this.#subscriptions.add(subscription)
+      this.#readers++
+    }
     this.#host.touch(this)
     return subscription
   }
@@ -339,6 +345,7 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     }
     if (this.#log.ended) this.#isExpired = true
     else this.#trim(0, 0)
+    if (this.#log.size === 0) this.#log.release()
     if (this.#readers === 0) this.#host.drop(this)
   }
 }

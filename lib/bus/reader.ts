@@ -10,6 +10,8 @@ export interface ReaderOwner {
   advanced (reader: ByteReader): void
   /** It was detached, by either side. */
   detached (reader: ByteReader): void
+  /** It needs all of the log in its view. */
+  encode (view: ViewLog): void
 }
 
 /** A sink's place in a view: live push, replay and catching up are the same act, writing the bytes from the cursor to the end. */
@@ -123,6 +125,7 @@ export class ByteReader implements Attachment {
   }
 
   #tellGap (reason: Gap['reason']): void {
+    this.#owner.encode(this.view) // the answer may stand for what was appended in this tick
     const { oldest, last, stored } = this.view.log
     const visible = this.#readsAhead ? last : stored
     const answer = this.#sink.gap({ reason, oldest, last: visible })

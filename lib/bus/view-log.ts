@@ -95,7 +95,8 @@ export class ViewLog {
       spans.dropFirst()
       if (spans.start > before) this.#gone = seq
     }
-    this.#slabs.trim(spans.start)
+    if (spans.first === spans.next) this.#slabs.release()
+    else this.#slabs.trim(spans.start)
     if (this.#from < spans.start) this.#forgetSlice()
   }
 
