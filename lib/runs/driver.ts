@@ -229,7 +229,8 @@ export class Driver implements Run, ExecutionHost {
       const now = Date.now()
       const { key, session } = this.#record
       for (const pending of execution.normaliser?.pending ?? []) {
-        interrupts.push(newInterrupt(pending, this.protocol.interruptId(pending), execution.openCalls, now, this.#spec?.interruptTtlMs ?? 0))
+        const id = this.protocol.interruptId(pending, this.#record)
+        if (id !== undefined) interrupts.push(newInterrupt(pending, id, execution.openCalls, now, this.#spec?.interruptTtlMs ?? 0))
       }
       return interrupts.map((interrupt) => ({ ...interrupt, run: key, session, state: 'open' as const }))
     }
@@ -254,11 +255,11 @@ export class Driver implements Run, ExecutionHost {
 
   /** Stores the end, frees the session, and only then tells (R3). */
   async #settle (execution: Execution, { end, interrupts }: { readonly end: ExecutionEnd, readonly interrupts: readonly NewInterrupt[] }): Promise<void> {
-    const isPaused = end.kind === 'paused'
+    const isPaused = interrupts.length > 0
     const isClosed = !isPaused || this.protocol.resumesIn === 'session'
     const canRebuild = execution.agent?.capabilities?.resume === true
     try {
-      await this.#claims?.finishRest(isPaused || end.kind === 'completed')
+      await this.#claims?.finishRest(end.kind === 'paused' || end.kind === 'completed')
       if (isPaused && !canRebuild) await this.#host.bindToNode(this.#record)
     } catch (error) {
       // The claim stays taken, which is as good as unknown; the barrier decides whether the store is there.

@@ -60,11 +60,11 @@ export function endOf (cause: Cause, execution: Execution, open: () => readonly 
   return { kind: 'completed', reason, message, ...usage }
 }
 
-/** The state that a run takes with this end. */
+/** The state that a run takes with this end. A pause that left nothing to answer is over. */
 export function stateOf (end: ExecutionEnd): RunState {
   switch (end.kind) {
     case 'completed': return 'completed'
-    case 'paused': return 'waiting'
+    case 'paused': return end.interrupts.length > 0 ? 'waiting' : 'completed'
     case 'cancelled':
     case 'interrupted': return 'cancelled'
     case 'timeout':

@@ -59,6 +59,7 @@ export class RunEngine {
   readonly #protocols = new Map<string, RunProtocol>()
   readonly #starting = new Map<string, Promise<unknown>>()
   #isClosing = false
+  #closed: Promise<void> | undefined
 
   constructor (options: EngineOptions = {}) {
     const leaseMs = options.leaseMs ?? 15_000
@@ -122,7 +123,12 @@ export class RunEngine {
     const record = await this.#parts.deadlines.run(() => this.#parts.store.index.find(owner, protocol, clientId))
     if (record === undefined) return undefined
     if (session === undefined || record.session === session) return await this.#parts.shelf.load(record)
-    return await this.#findInSession(owner, protocol, clientId, session)
+    return await this.#findInSession(owner, protocol, session, (candidate) => candidate.clientId === clientId)
+  }
+
+  /** The run of a session whose log has this epoch: the one that a cursor belongs to. */
+  async findByEpoch (owner: Owner, protocol: string, session: string, epoch: string): Promise<Run | undefined> {
+    return await this.#findInSession(owner, protocol, session, (record) => record.epoch === epoch)
   }
 
   /** The newest run of a session. */
@@ -170,10 +176,14 @@ export class RunEngine {
 
   /**
    * Takes no more starts and interrupts what runs; resolves when every run has told its terminal, or after `timeoutMs`, when the
-   * rest is left to other nodes. Waiting runs stay as they are. @default timeoutMs 5000
+   * rest is left to other nodes. Waiting runs stay as they are. A second call waits for the first. @default timeoutMs 5000
    */
-  async close (options: { readonly timeoutMs?: number } = {}): Promise<void> {
-    const timeoutMs = options.timeoutMs ?? 5_000
+  close (options: { readonly timeoutMs?: number } = {}): Promise<void> {
+    this.#closed ??= this.#close(options.timeoutMs ?? 5_000)
+    return this.#closed
+  }
+
+  async #close (timeoutMs: number): Promise<void> {
     this.#isClosing = true
     let timer: NodeJS.Timeout | undefined
     const timeout = new Promise<void>((resolve) => { timer = setTimeout(resolve, timeoutMs) })
@@ -186,12 +196,12 @@ export class RunEngine {
     if (this.#ownsStore) await this.#parts.store.close()
   }
 
-  async #findInSession (owner: Owner, protocol: string, clientId: string, session: string): Promise<Run | undefined> {
+  async #findInSession (owner: Owner, protocol: string, session: string, matches: (record: RunRecord) => boolean): Promise<Run | undefined> {
     let cursor: string | undefined
     do {
       const query: ListQuery = { protocol, session, limit: 100, ...cursor !== undefined && { cursor } }
       const page = await this.#parts.deadlines.run(() => this.#parts.store.index.list(owner, query))
-      const record = page.runs.find((candidate) => candidate.clientId === clientId)
+      const record = page.runs.find(matches)
       if (record !== undefined) return await this.#parts.shelf.load(record)
       cursor = page.cursor
     } while (cursor !== undefined)

@@ -74,8 +74,11 @@ export interface RunProtocol<State = unknown> {
   /** Within what a client's run id is unique. @default 'owner' */
   readonly idScope?: 'owner' | 'session'
   project (run: RunRecord, execution: ExecutionInfo): Projection
-  /** The protocol's own id of an interrupt, unique within the session's open ones. */
-  interruptId (pending: Pending): string
+  /**
+   * The protocol's own id of an interrupt, unique within the session's open ones. `undefined`: nothing to be recorded, nobody is
+   * waited for (a call that the client answers with its next request); a pause without a recorded interrupt completes the run.
+   */
+  interruptId (pending: Pending, run: RunRecord): string | undefined
   readonly fold?: RunFold<State>
   /**
    * The terminal of a run that cannot say it itself: its owner died (`NODE_LOST`), or what it had to say could not be
