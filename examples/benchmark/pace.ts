@@ -62,8 +62,8 @@ export async function feed (plan: RunPlan, send: (stamp: string) => Promise<void
   }
 }
 
-/** The same run as the stamps of an async generator, which is how an agent is mostly written. */
-export async function * stamps (plan: RunPlan): AsyncGenerator<string, void, undefined> {
+/** The same run as an async generator of what `make` makes of a stamp, which is how an agent is mostly written. */
+export async function * generate<T> (plan: RunPlan, make: (stamp: string) => T): AsyncGenerator<T, void, undefined> {
   if (plan.pace === 'interval') {
     phase = (phase + 1) % INTERVAL_MS
     await sleep(phase)
@@ -71,7 +71,7 @@ export async function * stamps (plan: RunPlan): AsyncGenerator<string, void, und
   for (let i = 0; i < plan.events; i++) {
     if (plan.pace === 'macrotask') await macrotask()
     else if (plan.pace === 'interval') await sleep(INTERVAL_MS)
-    yield plan.pace === 'interval' ? stampNow() : UNSTAMPED
+    yield make(plan.pace === 'interval' ? stampNow() : UNSTAMPED)
   }
 }
 

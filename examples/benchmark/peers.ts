@@ -8,7 +8,8 @@ const LOADERS: Readonly<Record<string, () => Promise<Peer>>> = {
   '@fastify/sse': async () => (await import('./peers/fastify-sse.ts')).fastifySse,
   'fastify-sse-v2': async () => (await import('./peers/fastify-sse-v2.ts')).fastifySseV2,
   'better-sse': async () => (await import('./peers/better-sse.ts')).betterSse,
-  '@ag-ui/encoder': async () => (await import('./peers/ag-ui-encoder.ts')).agUiEncoder
+  '@ag-ui/encoder': async () => (await import('./peers/ag-ui-encoder.ts')).agUiEncoder,
+  'ag-ui': async () => (await import('./peers/ag-ui.ts')).agUiPeer
 }
 
 /** Names of all peers, the anchor first. */

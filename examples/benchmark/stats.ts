@@ -25,6 +25,7 @@ export function percentile (sorted: Float64Array, share: number): number {
 export type Side = 'above' | 'below' | 'straddles'
 
 export function sideOf (spread: Spread, limit: number): Side {
+  if (spread.min === limit && spread.max === limit) return 'straddles'
   if (spread.min >= limit) return 'above'
   if (spread.max <= limit) return 'below'
   return 'straddles'
