@@ -9,6 +9,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Peer>>> = {
   'fastify-sse-v2': async () => (await import('./peers/fastify-sse-v2.ts')).fastifySseV2,
   'better-sse': async () => (await import('./peers/better-sse.ts')).betterSse,
   '@ag-ui/encoder': async () => (await import('./peers/ag-ui-encoder.ts')).agUiEncoder,
+  'event-stream': async () => (await import('./peers/event-stream.ts')).eventStreamPeer,
   'ag-ui': async () => (await import('./peers/ag-ui.ts')).agUiPeer
 }
 
