@@ -1,5 +1,4 @@
 import { type JsonValue, type Kv, type KvKey, type RunKey, type RunRecord } from '../stores/index.ts'
-import { type Deadlines } from './deadline.ts'
 import { type Idempotency } from './spec.ts'
 
 const POLL_MS = 25
@@ -13,7 +12,8 @@ export type AdmissionResult =
 /** What admission works with. */
 export interface AdmissionOptions {
   readonly kv: Kv
-  readonly deadlines: Deadlines
+  /** Milliseconds after which what can not be stored is given up (R9). */
+  readonly patienceMs: number
   /** Milliseconds a key is remembered. */
   readonly ttlMs: number
   /** The record of a run of ours, once its start has settled on this node. */
@@ -32,22 +32,22 @@ export class Admission {
 
   /** Claims a key for the run `run`. Rejects when the store is away. */
   async admit (run: RunKey, idempotency: Idempotency): Promise<AdmissionResult> {
-    const { kv, deadlines, ttlMs } = this.#options
+    const { kv, ttlMs } = this.#options
     const key: KvKey = { owner: run.owner, space: `dedupe ${run.protocol}`, key: idempotency.key }
     const mine: Entry = { run: run.id, fingerprint: idempotency.fingerprint, at: Date.now() }
     const admitted: AdmissionResult = {
       kind: 'admitted',
-      withdraw: async () => { await deadlines.run(() => kv.delete(key)) }
+      withdraw: async () => { await kv.delete(key) }
     }
     for (;;) {
-      const first = await deadlines.run(() => kv.setIfAbsent(key, mine, ttlMs))
+      const first = await kv.setIfAbsent(key, mine, ttlMs)
       if (first.kind === 'set') return admitted
       // Written by this class and by nobody else.
       const theirs = first.value as Entry
       const record = await this.#options.recordOf({ ...run, id: theirs.run })
       if (record === undefined) {
         // Its start is under way on another node, or has failed half-way and will never come.
-        if (Date.now() - theirs.at < deadlines.limitMs * 2) await new Promise<void>((resolve) => { setTimeout(resolve, POLL_MS).unref() })
+        if (Date.now() - theirs.at < this.#options.patienceMs) await new Promise<void>((resolve) => { setTimeout(resolve, POLL_MS).unref() })
         else if (await this.#replace(key, theirs, mine)) return admitted
         continue
       }
@@ -58,8 +58,8 @@ export class Admission {
   }
 
   async #replace (key: KvKey, theirs: Entry, mine: Entry): Promise<boolean> {
-    const { kv, deadlines, ttlMs } = this.#options
-    const result = await deadlines.run(() => kv.compareAndSet(key, theirs, mine, ttlMs))
+    const { kv, ttlMs } = this.#options
+    const result = await kv.compareAndSet(key, theirs, mine, ttlMs)
     return result.kind === 'set'
   }
 }

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type EventInit } from '../bus/index.ts'
 import { isEnded, type Barrier, type LogEvent, type RunRecord, type RunStore } from '../stores/index.ts'
-import { type Deadlines } from './deadline.ts'
-import { MAX_AHEAD_MS, type Writer } from './writer.ts'
+import { type Writer } from './writer.ts'
 
 /** Events that may be held behind a pause or a terminal (R3). */
 export const MAX_HELD_EVENTS = 4_096
@@ -50,7 +49,8 @@ export type BarrierResult =
 /** What {@link commitBarrier} works with. */
 export interface BarrierPorts {
   readonly runs: RunStore
-  readonly deadlines: Deadlines
+  /** Milliseconds after which what can not be stored is given up (R9). */
+  readonly patienceMs: number
   readonly writer: Writer
 }
 
@@ -59,12 +59,12 @@ export interface BarrierPorts {
  * again under one operation id for as long as R9 allows, so that a lost acknowledgement is no failure.
  */
 export async function commitBarrier (ports: BarrierPorts, record: RunRecord, barrier: Barrier): Promise<BarrierResult> {
-  const { runs, deadlines, writer } = ports
+  const { runs, writer } = ports
   const op = randomUUID()
-  const until = performance.now() + MAX_AHEAD_MS + deadlines.limitMs
+  const until = performance.now() + ports.patienceMs
   let { version } = record
   while (await writer.flush()) {
-    const result = await deadlines.run(() => runs.commit(record.key, { version, fence: record.fence, op }, barrier)).catch(() => undefined)
+    const result = await runs.commit(record.key, { version, fence: record.fence, op }, barrier).catch(() => undefined)
     switch (result?.kind) {
       case 'ok': return { kind: 'ok', record: result.record }
       case 'missing': return { kind: 'lost' }

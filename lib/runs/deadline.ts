@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from './errors.ts'
+import { StoreUnavailableError, wrapStore, type OperationName, type Store } from '../stores/index.ts'
 
 interface Call { readonly until: number, readonly expire: () => void }
 
@@ -16,22 +16,32 @@ export class Deadlines {
     this.#limitMs = limitMs
   }
 
-  /** Milliseconds a call may take. */
-  get limitMs (): number {
-    return this.#limitMs
+  /** A store of which every call settles in time. The wrapped store stays its owner's. */
+  bound (store: Store): Store {
+    return wrapStore(store, (operation, call) => this.run(operation, call))
   }
 
-  /** The outcome of `call`, or a rejection when it takes too long; a late outcome is dropped. @throws AGT_ERR_RUN_STORE_UNAVAILABLE */
-  run<T> (call: () => Promise<T>): Promise<T> {
+  /**
+   * The outcome of `call`, or a rejection when it takes too long; a late outcome is dropped. The store's own coded errors
+   * pass. @throws AGT_ERR_STORE_UNAVAILABLE
+   */
+  run<T> (operation: OperationName, call: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const entry: Call = { until: performance.now() + this.#limitMs, expire: () => { reject(new StoreUnavailableError()) } }
+      const entry: Call = {
+        until: performance.now() + this.#limitMs,
+        expire: () => { reject(new StoreUnavailableError(operation)) }
+      }
+      const fail = (error: unknown): void => {
+        this.#calls.delete(entry)
+        reject(isCoded(error) ? error : new StoreUnavailableError(operation, { cause: error }))
+      }
       this.#calls.add(entry)
-      this.#arm()
-      // A port may also throw before it returns a promise.
-      Promise.resolve().then(call).then(
-        (value) => { this.#calls.delete(entry); resolve(value) },
-        (cause: unknown) => { this.#calls.delete(entry); reject(new StoreUnavailableError({ cause })) }
-      )
+      this.#timer ??= this.#arm()
+      try {
+        call().then((value) => { this.#calls.delete(entry); resolve(value) }, fail)
+      } catch (error) {
+        fail(error)
+      }
     })
   }
 
@@ -41,18 +51,21 @@ export class Deadlines {
     this.#timer = undefined
   }
 
-  #arm (): void {
-    this.#timer ??= setTimeout(this.#tick, Math.max(1, this.#limitMs / 4)).unref()
+  #arm (): NodeJS.Timeout {
+    return setTimeout(this.#tick, Math.max(1, this.#limitMs / 4)).unref()
   }
 
   readonly #tick = (): void => {
-    this.#timer = undefined
     const now = performance.now()
     for (const call of this.#calls) {
       if (call.until > now) continue
       this.#calls.delete(call)
       call.expire()
     }
-    if (this.#calls.size > 0) this.#arm()
+    this.#timer = this.#calls.size > 0 ? this.#arm() : undefined
   }
+}
+
+function isCoded (error: unknown): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('AGT_ERR_')
 }

@@ -2,7 +2,6 @@ import { type AgentEventOf, type Agent } from '../agent/index.ts'
 import { type Topic } from '../bus/index.ts'
 import { type InterruptRecord, type NewInterrupt, type RunRecord, type Store } from '../stores/index.ts'
 import { type Burst } from './burst.ts'
-import { type Deadlines } from './deadline.ts'
 import { deferred } from './deferred.ts'
 import { Connections, type ConnectOptions, type Connection } from './disconnect.ts'
 import { abortReason, causeOf, closingOf, endOf, endRecordOf, stateOf, type Cause } from './ending.ts'
@@ -24,12 +23,15 @@ const WRITE_TIMEOUT_MS = 30_000
 /** What drivers share with their engine. */
 export interface DriverHost {
   readonly store: Store
-  readonly deadlines: Deadlines
   readonly burst: Burst
   readonly gates: Gates
   readonly leases: LeaseKeeper
+  /** Milliseconds after which what can not be stored is given up (R9). */
+  readonly patienceMs: number
   /** The run, once it waits, ends with this node (R14). */
   bindToNode (record: RunRecord): Promise<void>
+  /** It depends on this node no longer. */
+  unbindFromNode (record: RunRecord): Promise<void>
   /** Whether other nodes hold subscribers of the run (R18). Must not reject. */
   hasRemoteReaders (record: RunRecord): Promise<boolean>
   /** The run has stopped executing: it waits, has ended, or was taken away. */
@@ -60,7 +62,7 @@ export class Driver implements Run, ExecutionHost {
   readonly #owned: Agent[] = []
   #settled = deferred<RunRecord>()
   #record: RunRecord
-  #executions = 0
+  #isFirst = true
   #spec: ExecutionSpec | undefined
   #execution: Execution | undefined
   #cause: Cause | undefined
@@ -69,6 +71,8 @@ export class Driver implements Run, ExecutionHost {
   #flow: FlowControl | undefined
   #claims: Claims | undefined
   #isEnding = false
+  #isAbandoned = false
+  #isBound = false
 
   constructor (host: DriverHost, protocol: RunProtocol, record: RunRecord, log: RunLog, logger: RunLogger) {
     this.#host = host
@@ -109,7 +113,7 @@ export class Driver implements Run, ExecutionHost {
   /** Begins an execution; everything follows by itself. `cause` given: it only ends the run. */
   begin (tenure: Tenure, cause?: Cause): void {
     const { record, work, claims } = tenure
-    if (this.#executions > 0) this.#settled = deferred()
+    if (!this.#isFirst) this.#settled = deferred()
     this.#record = record
     this.#claims = claims
     this.#ticket = work?.ticket
@@ -127,12 +131,13 @@ export class Driver implements Run, ExecutionHost {
       lease: this.#lease,
       log: this.#log,
       writeTimeoutMs: this.#spec?.writeTimeoutMs ?? WRITE_TIMEOUT_MS,
-      limitMs: this.#host.deadlines.limitMs,
+      patienceMs: this.#host.patienceMs,
       onCallerStalled: () => { this.#connections.dropOwn() },
       onUnavailable
     })
     this.#log.begin(record, { onLost, onUnavailable })
-    const index = this.#executions++
+    this.#isFirst = false
+    const index = executionOf(record)
     const execution = this.#execution = new Execution({
       host: this,
       protocol: this.protocol,
@@ -155,6 +160,13 @@ export class Driver implements Run, ExecutionHost {
     if (cause.kind === 'lost') this.#log.silence()
     execution.abort(abortReason(cause), maxGraceMs)
     return true
+  }
+
+  /** Gives the run up at once, telling nobody: another node may end it. */
+  abandon (): void {
+    this.#isAbandoned = true
+    this.#log.silence()
+    this.end({ kind: 'lost' }, 0)
   }
 
   guard (): Promise<void> | undefined {
@@ -189,6 +201,8 @@ export class Driver implements Run, ExecutionHost {
       const outcome = await execution.run(spec)
       clearTimeout(timeout)
       this.#cause ??= causeOf(outcome)
+      // What a failed agent has left running stops with it.
+      if (outcome.kind === 'threw') execution.abort(abortReason(this.#cause))
     }
     await this.#conclude(execution, this.#cause ?? { kind: 'lost' })
   }
@@ -203,7 +217,7 @@ export class Driver implements Run, ExecutionHost {
       const { runs } = this.#host.store
       const { key, version, fence } = this.#record
       const op = `run-${fence}`
-      const result = await this.#host.deadlines.run(() => runs.update(key, { version, fence, op }, { state: 'running' }))
+      const result = await runs.update(key, { version, fence, op }, { state: 'running' })
       if (result.kind === 'ok') this.#record = result.record
       else this.end({ kind: 'lost' })
       return result.kind === 'ok'
@@ -218,7 +232,7 @@ export class Driver implements Run, ExecutionHost {
     this.#isEnding = true
     this.#collect(execution)
     if (cause.kind === 'lost') this.#drop(false)
-    else if (cause.kind === 'unavailable') this.#drop(true)
+    else if (cause.kind === 'unavailable') this.#drop(!this.#isAbandoned)
     else await this.#settle(execution, this.#project(execution, cause))
   }
 
@@ -260,7 +274,7 @@ export class Driver implements Run, ExecutionHost {
     const canRebuild = execution.agent?.capabilities?.resume === true
     try {
       await this.#claims?.finishRest(end.kind === 'paused' || end.kind === 'completed')
-      if (isPaused && !canRebuild) await this.#host.bindToNode(this.#record)
+      await this.#bind(isPaused && !canRebuild)
     } catch (error) {
       // The claim stays taken, which is as good as unknown; the barrier decides whether the store is there.
       this.#logger.warn({ err: error }, 'what became of an approval could not be stored')
@@ -271,7 +285,7 @@ export class Driver implements Run, ExecutionHost {
       closeInterrupts: !isPaused
     })
     if (result.kind !== 'ok') {
-      this.#drop(result.kind === 'unavailable')
+      this.#drop(result.kind === 'unavailable' && !this.#isAbandoned)
       return
     }
     this.#lease?.drop()
@@ -280,6 +294,13 @@ export class Driver implements Run, ExecutionHost {
     this.#log.tell()
     this.#logger.info({ end: end.kind, state: this.#record.state }, isPaused ? 'the run waits' : 'the run has ended')
     this.#finish(isClosed, isClosed || canRebuild)
+  }
+
+  /** Ties the waiting run to this node, or unties it (R14). */
+  async #bind (isBound: boolean): Promise<void> {
+    if (!isBound && !this.#isBound) return
+    this.#isBound = isBound
+    await (isBound ? this.#host.bindToNode(this.#record) : this.#host.unbindFromNode(this.#record))
   }
 
   async #freeSession (isPaused: boolean): Promise<void> {
@@ -339,4 +360,9 @@ export class Driver implements Run, ExecutionHost {
     if (!this.isActive || await this.#host.hasRemoteReaders(this.#record)) return
     if (this.#connections.size === 0) this.end({ kind: 'interrupted', why: 'disconnect' })
   }
+}
+
+/** How many executions of the run have told anything before this one: an ownership without events was none. */
+function executionOf ({ firstSeqByFence }: RunRecord): number {
+  return new Set(firstSeqByFence.map(([, firstSeq]) => firstSeq)).size - 1
 }

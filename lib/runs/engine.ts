@@ -20,6 +20,7 @@ import { type Run } from './run.ts'
 import { Shelf } from './shelf.ts'
 import { type ResumeResult, type ResumeSpec, type RunSpec, type StartResult } from './spec.ts'
 import { Starter } from './starter.ts'
+import { MAX_AHEAD_MS } from './writer.ts'
 
 /** Options of a {@link RunEngine}. */
 export interface EngineOptions {
@@ -51,6 +52,7 @@ export interface StopOptions {
  */
 export class RunEngine {
   readonly #parts: EngineParts
+  readonly #deadlines: Deadlines
   readonly #reaper: Reaper
   readonly #starter: Starter
   readonly #resumer: Resumer
@@ -63,34 +65,37 @@ export class RunEngine {
 
   constructor (options: EngineOptions = {}) {
     const leaseMs = options.leaseMs ?? 15_000
-    const store = options.store ?? memoryStore()
     const bus = options.bus ?? new EventBus()
     const logger = options.logger ?? SILENT
     const node = options.node ?? randomUUID()
     const protocols = this.#protocols
-    const deadlines = new Deadlines(options.storeTimeoutMs ?? 2_000)
-    const leases = new LeaseKeeper({ leases: store.leases, deadlines, leaseMs, onBeat: () => { this.#beat() } })
-    const gates = new Gates({ gates: store.gates, deadlines, ticketMs: leaseMs })
-    const shelf = new Shelf({ bus, store, deadlines, protocols })
+    const storeTimeoutMs = options.storeTimeoutMs ?? 2_000
+    const patienceMs = MAX_AHEAD_MS + storeTimeoutMs
+    this.#deadlines = new Deadlines(storeTimeoutMs)
+    const store = this.#deadlines.bound(options.store ?? memoryStore())
+    const leases = new LeaseKeeper({ leases: store.leases, leaseMs, onBeat: () => { this.#beat() } })
+    const gates = new Gates({ gates: store.gates, ticketMs: leaseMs })
+    const shelf = new Shelf({ bus, store, protocols })
     const host: DriverHost = {
-      deadlines,
       gates,
       leases,
       store,
+      patienceMs,
       burst: new Burst(),
       hasRemoteReaders: (record) => this.#hasRemoteReaders(record),
       bindToNode: (record) => this.#bindToNode(record),
+      unbindFromNode: ({ key }) => store.nodes.unbind(node, key),
       onIdle: (driver, isClosed) => { if (isClosed) shelf.remove(driver) },
       discard: (topic) => { this.#discard(topic) }
     }
     this.#ownsStore = options.store === undefined
     this.#ownsBus = options.bus === undefined
-    this.#parts = { store, bus, logger, node, deadlines, leases, gates, shelf, host, protocols }
-    const admission = new Admission({ kv: store.kv, deadlines, ttlMs: options.dedupeTtlMs ?? 86_400_000, recordOf: (key) => this.#recordOf(key) })
+    this.#parts = { store, bus, logger, node, leases, gates, shelf, host, protocols }
+    const admission = new Admission({ kv: store.kv, patienceMs, ttlMs: options.dedupeTtlMs ?? 86_400_000, recordOf: (key) => this.#recordOf(key) })
     this.#starter = new Starter(this.#parts, admission)
     this.#resumer = new Resumer(this.#parts)
     this.#reaper = new Reaper({
-      store, deadlines, gates, logger, node, leaseMs, protocols, onReaped: async (record) => { await shelf.refresh(record).catch(() => {}) }
+      store, gates, logger, node, leaseMs, protocols, onReaped: async (record) => { await shelf.refresh(record).catch(() => {}) }
     })
   }
 
@@ -109,7 +114,7 @@ export class RunEngine {
 
   /**
    * Starts a run, or finds the one that this start has already made (R15). Whatever goes wrong afterwards is the run's
-   * own terminal. @throws AGT_ERR_RUN_STORE_UNAVAILABLE, AGT_ERR_BUS_TOPIC_LIMIT: nothing was started
+   * own terminal. @throws AGT_ERR_STORE_UNAVAILABLE, AGT_ERR_BUS_TOPIC_LIMIT: nothing was started
    */
   async start (spec: RunSpec): Promise<StartResult> {
     if (this.#isClosing) return { kind: 'closing' }
@@ -120,7 +125,7 @@ export class RunEngine {
 
   /** The newest run that a client knows under this id. `session` is needed where ids are unique within a session only. */
   async find (owner: Owner, protocol: string, clientId: string, session?: string): Promise<Run | undefined> {
-    const record = await this.#parts.deadlines.run(() => this.#parts.store.index.find(owner, protocol, clientId))
+    const record = await this.#parts.store.index.find(owner, protocol, clientId)
     if (record === undefined) return undefined
     if (session === undefined || record.session === session) return await this.#parts.shelf.load(record)
     return await this.#findInSession(owner, protocol, session, (candidate) => candidate.clientId === clientId)
@@ -133,7 +138,7 @@ export class RunEngine {
 
   /** The newest run of a session. */
   async lastOf (owner: Owner, protocol: string, session: string): Promise<Run | undefined> {
-    const record = await this.#parts.deadlines.run(() => this.#parts.store.index.last(owner, protocol, session))
+    const record = await this.#parts.store.index.last(owner, protocol, session)
     return record === undefined ? undefined : await this.#parts.shelf.load(record)
   }
 
@@ -144,7 +149,7 @@ export class RunEngine {
 
   /** What a session waits for, oldest first. */
   async openInterrupts (owner: Owner, protocol: string, session: string): Promise<readonly InterruptRecord[]> {
-    return await this.#parts.deadlines.run(() => this.#parts.store.interrupts.open(owner, protocol, session))
+    return await this.#parts.store.interrupts.open(owner, protocol, session)
   }
 
   /** Goes on with a waiting run, in the same log (R2). Exactly one of several simultaneous calls resumes it. */
@@ -162,7 +167,7 @@ export class RunEngine {
       driver.end(cause)
       await driver.settled()
     }
-    const record = await this.#parts.deadlines.run(() => this.#parts.store.runs.get(key))
+    const record = await this.#parts.store.runs.get(key)
     if (record?.state === 'waiting' && this.#protocols.get(key.protocol)?.resumesIn !== 'session') await this.#resumer.end(record, cause)
   }
 
@@ -189,18 +194,20 @@ export class RunEngine {
     const timeout = new Promise<void>((resolve) => { timer = setTimeout(resolve, timeoutMs) })
     await Promise.race([timeout, this.#interruptAll(timeoutMs)])
     clearTimeout(timer)
-    for (const driver of this.#parts.shelf.drivers) if (driver.isActive) driver.end({ kind: 'lost' }, 0)
+    await this.#handOver()
     this.#parts.leases.close()
-    this.#parts.deadlines.close()
-    if (this.#ownsBus) this.#parts.bus.close()
     if (this.#ownsStore) await this.#parts.store.close()
+    this.#deadlines.close()
+    // Readers get the last frames on the next tick.
+    await new Promise<void>((resolve) => { setImmediate(resolve) })
+    if (this.#ownsBus) this.#parts.bus.close()
   }
 
   async #findInSession (owner: Owner, protocol: string, session: string, matches: (record: RunRecord) => boolean): Promise<Run | undefined> {
     let cursor: string | undefined
     do {
       const query: ListQuery = { protocol, session, limit: 100, ...cursor !== undefined && { cursor } }
-      const page = await this.#parts.deadlines.run(() => this.#parts.store.index.list(owner, query))
+      const page = await this.#parts.store.index.list(owner, query)
       const record = page.runs.find(matches)
       if (record !== undefined) return await this.#parts.shelf.load(record)
       cursor = page.cursor
@@ -220,7 +227,7 @@ export class RunEngine {
 
   async #recordOf (key: RunKey): Promise<RunRecord | undefined> {
     await this.#starting.get(key.id)?.catch(() => {})
-    return await this.#parts.deadlines.run(() => this.#parts.store.runs.get(key))
+    return await this.#parts.store.runs.get(key)
   }
 
   async #interruptAll (graceMs: number): Promise<void> {
@@ -231,24 +238,35 @@ export class RunEngine {
     await Promise.all(active.map((driver) => driver.settled()))
   }
 
+  /** What could not end in time is given up, so that other nodes may end it at once. */
+  async #handOver (): Promise<void> {
+    const { shelf, store, logger } = this.#parts
+    const late = [...shelf.drivers].filter(({ isActive }) => isActive)
+    for (const driver of late) driver.abandon()
+    const released = await Promise.allSettled(late.map(({ record }) => store.leases.release(record.key, record.fence)))
+    for (const result of released) {
+      if (result.status === 'rejected') logger.warn({ err: result.reason }, 'a lease could not be given back; it runs out by itself')
+    }
+  }
+
   #beat (): void {
-    const { gates, deadlines, store, node, leases } = this.#parts
+    const { gates, store, node, leases } = this.#parts
     gates.beat()
     // A beat that fails is followed by the next one; a node that can not beat for a lease is rightly taken for dead.
-    deadlines.run(() => store.nodes.beat(node, leases.leaseMs)).catch(() => {})
+    store.nodes.beat(node, leases.leaseMs).catch(() => {})
     this.#reaper.sweep()
   }
 
   async #bindToNode ({ key }: RunRecord): Promise<void> {
-    const { deadlines, store, node, leases } = this.#parts
-    await deadlines.run(() => store.nodes.beat(node, leases.leaseMs))
-    await deadlines.run(() => store.nodes.bind(node, key))
+    const { store, node, leases } = this.#parts
+    await store.nodes.beat(node, leases.leaseMs)
+    await store.nodes.bind(node, key)
   }
 
   async #hasRemoteReaders ({ key }: RunRecord): Promise<boolean> {
-    const { deadlines, store, node } = this.#parts
+    const { store, node } = this.#parts
     try {
-      const nodes = await deadlines.run(() => store.presence.nodes(key))
+      const nodes = await store.presence.nodes(key)
       return nodes.some((other) => other !== node)
     } catch {
       // Nobody can say so: a run that nobody is known to read is not kept going on a guess.

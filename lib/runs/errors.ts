@@ -2,9 +2,6 @@ import createError from '@fastify/error'
 import { AgentError } from '../agent/index.ts'
 import { type RunFailure } from './protocol.ts'
 
-/** The store did not answer within its deadline, or refused; nothing was started or changed. */
-export const StoreUnavailableError = createError('AGT_ERR_RUN_STORE_UNAVAILABLE', 'The store does not answer; try again later.', 503)
-
 /** A protocol of that name is registered already, and it is another one. */
 export const ProtocolTakenError = createError<[string]>('AGT_ERR_RUN_PROTOCOL_TAKEN', 'Another protocol is registered as "%s"; register each one once per engine.', 500)
 

@@ -1,11 +1,14 @@
 import {
-  createRuntimeContext, Normaliser, type Agent, type AgentEvent, type AgentEventInit, type AgentEventOf, type RunInterrupted
+  AgentError, createRuntimeContext, Normaliser, type Agent, type AgentEvent, type AgentEventInit, type AgentEventOf, type RunInterrupted
 } from '../agent/index.ts'
 import { type RunRecord } from '../stores/index.ts'
 import { type Claims } from './interrupts.ts'
 import { type Emit, type ExecutionInfo, type Projection, type RunProtocol } from './protocol.ts'
 import { Pump } from './pump.ts'
 import { type ExecutionSpec } from './spec.ts'
+
+/** An agent that does not ask for permission must not run where permissions were taken away (DECISIONS 3). */
+const DENY_RULES_UNSUPPORTED = { code: 'deny_rules_unsupported', message: 'The agent does not enforce deny rules.', expose: true } as const
 
 /** How an execution ended by itself; when it was aborted, its driver knows why. */
 export type ExecutionOutcome =
@@ -105,6 +108,7 @@ export class Execution {
   }
 
   async #stream (agent: Agent, spec: ExecutionSpec): Promise<ExecutionOutcome> {
+    if ((spec.denyRules?.length ?? 0) > 0 && agent.capabilities?.denyRules !== true) throw new AgentError(DENY_RULES_UNSUPPORTED)
     const { record, info, host } = this.#options
     const context = createRuntimeContext({
       sessionId: record.session,

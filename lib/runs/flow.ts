@@ -1,7 +1,6 @@
 import { type Burst } from './burst.ts'
 import { type Lease } from './lease.ts'
 import { type RunLog } from './run-log.ts'
-import { MAX_AHEAD_MS } from './writer.ts'
 
 /** Events that one agent may yield before the event loop gets its turn. */
 const MAX_BURST_EVENTS = 64
@@ -14,8 +13,8 @@ export interface FlowControlOptions {
   readonly log: RunLog
   /** Milliseconds the agent waits for its caller (R17). */
   readonly writeTimeoutMs: number
-  /** Milliseconds of one store call. */
-  readonly limitMs: number
+  /** Milliseconds after which what can not be stored is given up (R9). */
+  readonly patienceMs: number
   /** The caller took nothing for `writeTimeoutMs`: it counts as gone. */
   onCallerStalled (): void
   /** What had to be stored before going on could not be (R9). */
@@ -36,8 +35,8 @@ export class FlowControl {
 
   /** Before an event: nothing is told under a lease that may have run out (R8). */
   guard (): Promise<void> | undefined {
-    const { lease } = this.#options
-    return lease.isCurrent(performance.now()) ? undefined : this.#insist(() => lease.renew())
+    const { lease, log } = this.#options
+    return lease.isCurrent(log.tick()) ? undefined : this.#insist(() => lease.renew())
   }
 
   /** After an event, and again after each wait: what the agent has to wait for next. */
@@ -48,7 +47,7 @@ export class FlowControl {
       return this.#insist(work)
     }
     const { burst, log } = this.#options
-    const now = performance.now()
+    const now = log.tick()
     if (burst.turn !== this.#turn) {
       this.#turn = burst.turn
       this.#count = 0
@@ -86,7 +85,7 @@ export class FlowControl {
 
   /** Tries for as long as R9 allows. */
   async #insist (work: () => Promise<unknown>): Promise<void> {
-    const until = performance.now() + MAX_AHEAD_MS + this.#options.limitMs
+    const until = performance.now() + this.#options.patienceMs
     for (;;) {
       try {
         await work()

@@ -1,6 +1,5 @@
 import { ownerText, type GateHolder, type GateStore, type JsonValue, type Owner } from '../stores/index.ts'
 import { deferred, type Deferred } from './deferred.ts'
-import { type Deadlines } from './deadline.ts'
 
 /** A run's place in its session's queue. */
 export interface Ticket {
@@ -15,7 +14,6 @@ export interface Ticket {
 /** What the gates need. */
 export interface GatesOptions {
   readonly gates: GateStore
-  readonly deadlines: Deadlines
   /** Milliseconds a ticket lives unless renewed. */
   readonly ticketMs: number
 }
@@ -31,8 +29,8 @@ export class Gates {
 
   /** Queues up; with `onlyIfFree` the answer is the holder instead when somebody is there already. */
   async enter (owner: Owner, session: string, id: string, data: JsonValue, onlyIfFree: boolean): Promise<Ticket | { readonly holder: GateHolder }> {
-    const { gates, deadlines, ticketMs } = this.#options
-    const place = await deadlines.run(() => gates.enter(owner, session, { id, ms: ticketMs, data }, onlyIfFree ? 1 : undefined))
+    const { gates, ticketMs } = this.#options
+    const place = await gates.enter(owner, session, { id, ms: ticketMs, data }, onlyIfFree ? 1 : undefined)
     if (place.kind === 'full') return { holder: place.holder }
     const ticket = new HeldTicket(this.#options, owner, session, id, place.head, (parked) => { this.#remove(parked) })
     this.#add(ticket)
@@ -44,8 +42,8 @@ export class Gates {
     for (const ticket of this.#tickets.get(textOf(owner, session)) ?? []) {
       if (ticket.id === id) this.#remove(ticket)
     }
-    const { gates, deadlines } = this.#options
-    await deadlines.run(() => gates.leave(owner, session, id))
+    const { gates } = this.#options
+    await gates.leave(owner, session, id)
     this.wake(owner, session)
   }
 
@@ -118,8 +116,8 @@ class HeldTicket implements Ticket {
   /** Prolongs the ticket and looks where it stands. A failure is left to the next beat. */
   renew (): void {
     if (!this.#isKept) return
-    const { gates, deadlines, ticketMs } = this.#options
-    deadlines.run(() => gates.renew(this.owner, this.session, this.id, ticketMs)).then((place) => {
+    const { gates, ticketMs } = this.#options
+    gates.renew(this.owner, this.session, this.id, ticketMs).then((place) => {
       if (!this.#isKept) return
       if (place.kind === 'out') {
         this.#turn?.resolve('out')
@@ -132,8 +130,8 @@ class HeldTicket implements Ticket {
 
   async park (): Promise<void> {
     this.#onParked(this)
-    const { gates, deadlines } = this.#options
-    await deadlines.run(() => gates.renew(this.owner, this.session, this.id, undefined))
+    const { gates } = this.#options
+    await gates.renew(this.owner, this.session, this.id, undefined)
   }
 
   /** Prolongs it no longer. */

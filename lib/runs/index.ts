@@ -8,4 +8,4 @@ export type {
 } from './protocol.ts'
 export type { Connection, ConnectOptions } from './disconnect.ts'
 export type { RunLogger } from './logger.ts'
-export { OUTCOME_UNKNOWN, ProtocolTakenError, StoreUnavailableError } from './errors.ts'
+export { OUTCOME_UNKNOWN, ProtocolTakenError } from './errors.ts'

@@ -2,7 +2,6 @@ import { pendingId, type AgentEventOf, type Decision, type Pending } from '../ag
 import {
   type Answer, type Claimant, type InterruptRecord, type InterruptStore, type JsonValue, type NewInterrupt, type RunKey
 } from '../stores/index.ts'
-import { type Deadlines } from './deadline.ts'
 import { OUTCOME_UNKNOWN } from './errors.ts'
 import { type InterruptProblem } from './spec.ts'
 
@@ -57,7 +56,6 @@ export function checkNamed (open: readonly InterruptRecord[], ids: readonly stri
 /** What claiming needs. */
 export interface ClaimPorts {
   readonly interrupts: InterruptStore
-  readonly deadlines: Deadlines
 }
 
 /**
@@ -90,7 +88,7 @@ export class Claims {
       else answers.push(answer)
     }
     if (missing.length > 0) return { kind: 'mismatch', open, missing, ids: [] }
-    const result = await ports.deadlines.run(() => ports.interrupts.claim(key, claimant, answers))
+    const result = await ports.interrupts.claim(key, claimant, answers)
     switch (result.kind) {
       case 'claimed': return new Claims(ports, key, claimant, result.records)
       case 'expired': return { kind: 'expired', open, missing: [], ids: idsIn(result.records, 'expired') }
@@ -123,13 +121,13 @@ export class Claims {
 
   /** Opens them again: nothing was given to the agent. */
   async release (): Promise<void> {
-    const { interrupts, deadlines } = this.#ports
-    await deadlines.run(() => interrupts.release(this.#key, this.#claimant, this.records.map(({ id }) => id)))
+    const { interrupts } = this.#ports
+    await interrupts.release(this.#key, this.#claimant, this.records.map(({ id }) => id))
   }
 
   async #write (id: string, outcome: JsonValue): Promise<void> {
-    const { interrupts, deadlines } = this.#ports
-    await deadlines.run(() => interrupts.finish(this.#key, this.#claimant, id, outcome))
+    const { interrupts } = this.#ports
+    await interrupts.finish(this.#key, this.#claimant, id, outcome)
   }
 }
 

@@ -1,5 +1,4 @@
 import { type Leases, type RunKey } from '../stores/index.ts'
-import { type Deadlines } from './deadline.ts'
 
 /** A run's ownership by this node. */
 export interface Lease {
@@ -16,7 +15,6 @@ export interface Lease {
 /** What the keeper needs. */
 export interface LeaseKeeperOptions {
   readonly leases: Leases
-  readonly deadlines: Deadlines
   /** Milliseconds a lease lasts; renewed every third of that. */
   readonly leaseMs: number
   /** Called at each renewal time, for what else has to be kept alive (gate tickets, presence, heartbeat). Must not throw. */
@@ -91,8 +89,8 @@ class HeldLease implements Lease {
   async renew (): Promise<boolean> {
     // The time before the call: the store counts from a moment later than that.
     const askedAt = performance.now()
-    const { leases, deadlines, leaseMs } = this.#options
-    const result = await deadlines.run(() => leases.renew(this.key, this.fence, leaseMs))
+    const { leases, leaseMs } = this.#options
+    const result = await leases.renew(this.key, this.fence, leaseMs)
     if (result.kind === 'ok') {
       this.#renewedAt = askedAt
       return true

@@ -1,6 +1,5 @@
 import { type EventBus } from '../bus/index.ts'
 import { type Store } from '../stores/index.ts'
-import { type Deadlines } from './deadline.ts'
 import { type DriverHost } from './driver.ts'
 import { type Gates } from './gate.ts'
 import { type LeaseKeeper } from './lease.ts'
@@ -10,11 +9,11 @@ import { type Shelf } from './shelf.ts'
 
 /** What the parts of one engine share. */
 export interface EngineParts {
+  /** Every call of it settles within the engine's deadline. */
   readonly store: Store
   readonly bus: EventBus
   readonly logger: RunLogger
   readonly node: string
-  readonly deadlines: Deadlines
   readonly leases: LeaseKeeper
   readonly gates: Gates
   readonly shelf: Shelf

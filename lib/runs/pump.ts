@@ -12,11 +12,11 @@ export interface PumpOptions<T> {
   readonly signal: AbortSignal
   /** Milliseconds between the abort and giving the iterator up; asked at the abort. */
   graceMs (): number
-  /** Asked before each value is taken: `undefined` = take it, else it is taken when the promise resolves. Must not reject. */
+  /** Asked before each value is taken: `undefined` = take it, else it is taken when the promise resolves. */
   guard (): Promise<void> | undefined
-  /** Called for each value, synchronously. What it throws ends the pump as if the iterator had thrown it. */
+  /** Called for each value, synchronously. What this and the two questions throw ends the pump as if the iterator had thrown it. */
   onValue (value: T): void
-  /** Asked after each value: `undefined` = pull on, else wait. The promise must not reject. */
+  /** Asked after each value: `undefined` = pull on, else wait, then ask again. */
   blocked (): Promise<void> | undefined
 }
 
@@ -79,7 +79,7 @@ export class Pump<T> {
     }
     const { value } = result
     if (wait === undefined) this.#take(value)
-    else wait.then(() => { this.#take(value) })
+    else wait.then(() => { this.#take(value) }, this.#fail)
   }
 
   #take (value: T): void {
@@ -97,9 +97,13 @@ export class Pump<T> {
 
   readonly #advance = (): void => {
     if (this.#isOver || this.#isAborted) return
-    const wait = this.#options.blocked()
-    if (wait === undefined) this.#pull()
-    else wait.then(this.#advance)
+    try {
+      const wait = this.#options.blocked()
+      if (wait === undefined) this.#pull()
+      else wait.then(this.#advance, this.#fail)
+    } catch (error) {
+      this.#fail(error)
+    }
   }
 
   readonly #onError = (error: unknown): void => {
@@ -108,7 +112,7 @@ export class Pump<T> {
   }
 
   /** Our own side failed: the iterator is closed, and nobody waits for it. */
-  #fail (error: unknown): void {
+  readonly #fail = (error: unknown): void => {
     this.#return()
     this.#finish({ kind: 'threw', error })
   }

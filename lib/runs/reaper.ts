@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type AcquireResult, type InterruptRecord, type Ownership, type RunKey, type RunRecord, type Store, type TakeoverResult } from '../stores/index.ts'
+import { type InterruptRecord, type Ownership, type RunKey, type RunRecord, type Store } from '../stores/index.ts'
 import { logEvent } from './barrier.ts'
-import { type Deadlines } from './deadline.ts'
 import { NODE_LOST } from './errors.ts'
 import { type Gates } from './gate.ts'
 import { type RunLogger } from './logger.ts'
@@ -13,7 +12,6 @@ const BATCH = 50
 /** What the reaper works with. */
 export interface ReaperOptions {
   readonly store: Store
-  readonly deadlines: Deadlines
   readonly gates: Gates
   readonly logger: RunLogger
   readonly node: string
@@ -52,10 +50,10 @@ export class Reaper {
   }
 
   async #sweep (): Promise<void> {
-    const { store, deadlines, protocols, leaseMs } = this.#options
+    const { store, protocols, leaseMs } = this.#options
     const query = { protocols: [...protocols.keys()], limit: BATCH }
-    const expired = await deadlines.run(() => store.leases.expired(query))
-    const orphans = await deadlines.run(() => store.nodes.orphans(query))
+    const expired = await store.leases.expired(query)
+    const orphans = await store.nodes.orphans(query)
     if (this.#wasAway) {
       // Owners could not renew either: they get one full lease first (R8).
       this.#wasAway = false
@@ -67,31 +65,31 @@ export class Reaper {
   }
 
   async #take (key: RunKey, how: 'takeover' | 'acquire'): Promise<void> {
-    const { store, deadlines, node, leaseMs } = this.#options
+    const { store, node, leaseMs } = this.#options
     const request = { node, op: randomUUID(), ms: leaseMs }
-    const taken = await deadlines.run<AcquireResult | TakeoverResult>(() => store.leases[how](key, request))
+    const taken = await store.leases[how](key, request)
     if (taken.kind === 'taken' || taken.kind === 'acquired') await this.#end(taken, how === 'acquire')
   }
 
   async #end ({ record, fence, last }: Ownership, isOrphan: boolean): Promise<void> {
-    const { store, deadlines, gates, logger, protocols } = this.#options
+    const { store, gates, logger, protocols } = this.#options
     const { key, session } = record
     const protocol = protocols.get(key.protocol)
     if (protocol === undefined) return
     const unknown = await this.#abandonClaims(record, fence)
     if (record.state === 'waiting' && !isOrphan && unknown.length === 0) {
       // Its resume died before it had claimed anything: it waits on.
-      await deadlines.run(() => store.leases.release(key, fence))
+      await store.leases.release(key, fence)
       return
     }
     const events = protocol.lost(record, NODE_LOST).map(({ data, event, level }, index) => logEvent(last + 1 + index, data, event, level))
     const expected = { version: record.version, fence, op: randomUUID() }
-    const result = await deadlines.run(() => store.runs.commit(key, expected, {
+    const result = await store.runs.commit(key, expected, {
       patch: { state: 'lost', end: { kind: 'lost', code: NODE_LOST.code, message: NODE_LOST.message }, endedAt: Date.now() },
       firstSeq: last + 1,
       events,
       closeInterrupts: true
-    }))
+    })
     if (result.kind !== 'ok') return
     await gates.leave(key.owner, session, key.id)
     logger.warn({ runId: key.id, protocol: key.protocol, node: record.node }, 'a lost run was ended')
@@ -100,12 +98,12 @@ export class Reaper {
 
   /** What the dead owner had claimed is never done again (R21). */
   async #abandonClaims (record: RunRecord, fence: number): Promise<readonly InterruptRecord[]> {
-    const { store, deadlines } = this.#options
+    const { store } = this.#options
     const successor = { run: record.key.id, fence }
-    const own = await deadlines.run(() => store.interrupts.abandon(record.key, successor))
+    const own = await store.interrupts.abandon(record.key, successor)
     const resumes = record.links?.resumes
     if (resumes === undefined) return own
-    const others = await deadlines.run(() => store.interrupts.abandon({ ...record.key, id: resumes }, successor))
+    const others = await store.interrupts.abandon({ ...record.key, id: resumes }, successor)
     return [...own, ...others]
   }
 }

@@ -23,13 +23,13 @@ export class Resumer {
 
   /** Goes on with a waiting run. Rejects when the store is away; then it waits on. */
   async resume (run: Run, spec: ResumeSpec): Promise<ResumeResult> {
-    const { store, deadlines, shelf } = this.#parts
+    const { store, shelf } = this.#parts
     const { key } = run.record
-    const record = await deadlines.run(() => store.runs.get(key))
+    const record = await store.runs.get(key)
     if (record?.state !== 'waiting') return { kind: 'not-waiting', run }
     const agent = spec.agent ?? agentOf(shelf.driver(key.id))
     if (agent === undefined) return { kind: 'no-agent' }
-    const all = await deadlines.run(() => store.interrupts.list(key))
+    const all = await store.interrupts.list(key)
     const open = all.filter(({ state }) => state === 'open' || state === 'expired')
     const problem = checkAnswers(open, spec.decisions)
     if (problem !== undefined) return { kind: 'interrupts', problem }
@@ -58,18 +58,18 @@ export class Resumer {
   }
 
   async #acquire (key: RunKey): Promise<Ownership | undefined> {
-    const { store, deadlines, leases, node } = this.#parts
-    const result = await deadlines.run(() => store.leases.acquire(key, { node, op: randomUUID(), ms: leases.leaseMs }))
+    const { store, leases, node } = this.#parts
+    const result = await store.leases.acquire(key, { node, op: randomUUID(), ms: leases.leaseMs })
     return result.kind === 'acquired' ? result : undefined
   }
 
   async #proceed (ownership: Ownership, takenAt: number, spec: ExecutionSpec, open: readonly InterruptRecord[], decisions: readonly Decision[]): Promise<ResumeResult> {
-    const { store, deadlines, gates, node } = this.#parts
+    const { store, gates, node } = this.#parts
     const { record, fence } = ownership
     const { key, session } = record
     const driver = await this.#driver(ownership, spec.replay)
     if (driver === undefined) return { kind: 'no-agent' }
-    const claims = await Claims.take({ interrupts: store.interrupts, deadlines }, key, { run: key.id, fence }, open, decisions)
+    const claims = await Claims.take({ interrupts: store.interrupts }, key, { run: key.id, fence }, open, decisions)
     if (!(claims instanceof Claims)) {
       await this.#giveBack(ownership)
       return { kind: 'interrupts', problem: claims }
@@ -101,9 +101,9 @@ export class Resumer {
   }
 
   async #giveBack ({ record, fence }: Ownership): Promise<void> {
-    const { store, deadlines, logger } = this.#parts
+    const { store, logger } = this.#parts
     try {
-      await deadlines.run(() => store.leases.release(record.key, fence))
+      await store.leases.release(record.key, fence)
     } catch (error) {
       logger.warn({ err: error, runId: record.key.id }, 'a lease could not be given back; it runs out by itself')
     }

@@ -1,7 +1,6 @@
 import { type BusEvent, type Topic } from '../bus/index.ts'
 import { type Barrier, type EventLog, type LogLimits, type RunRecord, type RunStore } from '../stores/index.ts'
 import { commitBarrier, HeldEvents, logEvent, type BarrierResult } from './barrier.ts'
-import { type Deadlines } from './deadline.ts'
 import { FoldKeeper } from './fold.ts'
 import { type Emit, type RunProtocol, type Snapshot } from './protocol.ts'
 import { type ReplayLimits } from './spec.ts'
@@ -11,7 +10,8 @@ import { Writer } from './writer.ts'
 export interface RunLogPorts {
   readonly runs: RunStore
   readonly log: EventLog
-  readonly deadlines: Deadlines
+  /** Milliseconds after which what can not be stored is given up (R9). */
+  readonly patienceMs: number
 }
 
 /** What the log tells its run. */
@@ -37,6 +37,7 @@ export class RunLog {
   #isHolding = false
   #isSilent = false
   #isSavingFold = false
+  #now = 0
 
   constructor (ports: RunLogPorts, protocol: RunProtocol, record: RunRecord, topic: Topic, replay: ReplayLimits, fold?: FoldKeeper) {
     this.topic = topic
@@ -47,12 +48,13 @@ export class RunLog {
 
   /** Starts to write under an ownership. */
   begin (record: RunRecord, hooks: RunLogHooks): void {
-    const { log, deadlines } = this.#ports
+    const { log, patienceMs } = this.#ports
     this.#isHolding = false
     this.#held.clear()
+    this.tick()
     this.#writer = new Writer({
       log,
-      deadlines,
+      patienceMs,
       key: record.key,
       fence: record.fence,
       limits: () => this.#limits(),
@@ -78,6 +80,12 @@ export class RunLog {
     else this.#publish(text, options?.event, options?.level)
   }
 
+  /** The monotonic clock, read once for all that one event of the agent brings. */
+  tick (): number {
+    this.#now = performance.now()
+    return this.#now
+  }
+
   /** From here on nothing is told before it is stored. */
   hold (): void {
     this.#isHolding = true
@@ -94,7 +102,7 @@ export class RunLog {
     this.#writer?.close()
   }
 
-  /** What the agent has to wait for: its caller (R17) or the store (R1). */
+  /** What the agent has to wait for when its store is too far behind (R1). */
   storeReady (now: number): Promise<void> | undefined {
     return this.#writer?.ready(now)
   }
@@ -103,18 +111,18 @@ export class RunLog {
   async commit (record: RunRecord, part: BarrierPart): Promise<BarrierResult> {
     const writer = this.#writer
     if (writer === undefined) return { kind: 'lost' }
-    const { runs, deadlines } = this.#ports
+    const { runs, patienceMs } = this.#ports
     const { last } = this.topic
     const events = this.#held.numbered(last)
     for (const event of events) this.#fold?.note(event)
-    const fold = this.#fold?.at(last + events.length)
-    const result = await commitBarrier({ runs, deadlines, writer }, record, {
+    // A short log is read from its start just as well.
+    const fold = this.#fold?.isDue(last) === true ? this.#fold.at(last + events.length) : undefined
+    const result = await commitBarrier({ runs, patienceMs, writer }, record, {
       ...part, firstSeq: last + 1, events, limits: this.#limits(), ...fold !== undefined && { fold }
     })
-    if (result.kind !== 'ok') {
-      // It has folded in what nobody will ever see.
-      this.#fold = undefined
-    } else if (fold !== undefined) this.#fold?.saved(fold.seq)
+    // What was noted for it will never be seen.
+    if (result.kind !== 'ok') this.#fold = undefined
+    else if (fold !== undefined) this.#fold?.saved(fold.seq)
     return result
   }
 
@@ -142,7 +150,7 @@ export class RunLog {
     const entry = logEvent(this.topic.last + 1, data, event, level)
     this.topic.append(entry)
     this.#fold?.note(entry as BusEvent)
-    this.#writer?.push(entry, performance.now())
+    this.#writer?.push(entry, this.#now)
   }
 
   #limits (): LogLimits {
@@ -153,10 +161,10 @@ export class RunLog {
   #saveFold (record: RunRecord, seq: number): void {
     const keeper = this.#fold
     if (keeper === undefined || this.#isSavingFold || !keeper.isDue(seq)) return
-    const { log, deadlines } = this.#ports
+    const { log } = this.#ports
     const fold = keeper.at(seq)
     this.#isSavingFold = true
-    deadlines.run(() => log.saveFold(record.key, record.fence, fold)).then((result) => {
+    log.saveFold(record.key, record.fence, fold).then((result) => {
       this.#isSavingFold = false
       if (result.kind === 'ok') keeper.saved(fold.seq)
     }, () => {

@@ -1,7 +1,6 @@
 import { type EventBus, type Topic } from '../bus/index.ts'
 import { ownerText, type Owner, type RunKey, type RunRecord, type Store } from '../stores/index.ts'
 import { logEvent } from './barrier.ts'
-import { type Deadlines } from './deadline.ts'
 import { type Driver } from './driver.ts'
 import { FoldKeeper } from './fold.ts'
 import { type RunProtocol } from './protocol.ts'
@@ -15,7 +14,6 @@ const PAGE = 1_000
 export interface ShelfOptions {
   readonly bus: EventBus
   readonly store: Store
-  readonly deadlines: Deadlines
   readonly protocols: ReadonlyMap<string, RunProtocol>
 }
 
@@ -99,11 +97,11 @@ export class Shelf {
   }
 
   async #read (record: RunRecord): Promise<Run | undefined> {
-    const { store, deadlines, bus, protocols } = this.#options
+    const { store, bus, protocols } = this.#options
     const protocol = protocols.get(record.key.protocol)
     if (protocol === undefined) return undefined
-    const from = protocol.fold === undefined ? undefined : await deadlines.run(() => store.log.loadFold(record.key))
-    const page = await deadlines.run(() => store.log.read(record.key, 0, 1))
+    const from = protocol.fold === undefined ? undefined : await store.log.loadFold(record.key)
+    const page = await store.log.read(record.key, 0, 1)
     if (page === undefined) return undefined
     const fold = protocol.fold === undefined ? undefined : new FoldKeeper(protocol.fold, record, from)
     const topic = bus.topic(topicKey(record.key.id), {
@@ -121,10 +119,10 @@ export class Shelf {
 
   /** Brings a stored run up to what the store holds. */
   async #follow (run: StoredRun, record: RunRecord): Promise<void> {
-    const { store, deadlines } = this.#options
+    const { store } = this.#options
     const { topic, fold } = run
     for (;;) {
-      const page = await deadlines.run(() => store.log.read(record.key, topic.last, PAGE))
+      const page = await store.log.read(record.key, topic.last, PAGE)
       if (page === undefined || page.events.length === 0) break
       for (const { data, event, level } of page.events) {
         const seq = topic.append({ data, event, level })

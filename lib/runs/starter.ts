@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { type Topic } from '../bus/index.ts'
-import { type InterruptRecord, type RunKey, type RunRecord } from '../stores/index.ts'
+import { StoreUnavailableError, type InterruptRecord, type RunKey, type RunRecord } from '../stores/index.ts'
 import { type Admission } from './admission.ts'
 import { drive } from './drive.ts'
-import { StoreUnavailableError } from './errors.ts'
 import { checkNamed, Claims } from './interrupts.ts'
 import { type EngineParts } from './parts.ts'
 import { topicKey } from './shelf.ts'
@@ -70,14 +69,14 @@ export class Starter {
     if (run !== undefined) return { kind, run }
     // It has expired between the two look-ups; the next start finds nothing.
     if (kind === 'conflict') return { kind }
-    throw new StoreUnavailableError()
+    throw new StoreUnavailableError('runs.get')
   }
 
   /** The session's open interrupts, where they matter to this start. */
   async #openInterrupts (spec: RunSpec): Promise<readonly InterruptRecord[]> {
-    const { store, deadlines } = this.#parts
+    const { store } = this.#parts
     if (spec.resumes === undefined && !mustResume(spec)) return []
-    return await deadlines.run(() => store.interrupts.open(spec.owner, spec.protocol.name, spec.session))
+    return await store.interrupts.open(spec.owner, spec.protocol.name, spec.session)
   }
 
   #check (spec: RunSpec, open: readonly InterruptRecord[]): InterruptProblem | undefined {
@@ -98,12 +97,12 @@ export class Starter {
 
   /** Index entry, record and first lease (R20: in this order). */
   async #create (spec: RunSpec, key: RunKey, topic: Topic, isHead: boolean, resumes: string | undefined, undo: Undo[]): Promise<RunRecord> {
-    const { store, deadlines, node, leases } = this.#parts
+    const { store, node, leases } = this.#parts
     const { clientId, session, idempotency } = spec
     const createdAt = Date.now()
-    undo.push(() => deadlines.run(() => store.runs.delete(key)))
-    await deadlines.run(() => store.index.add({ key, clientId, session, createdAt }))
-    const result = await deadlines.run(() => store.runs.create({
+    undo.push(() => store.runs.delete(key))
+    await store.index.add({ key, clientId, session, createdAt })
+    const result = await store.runs.create({
       key,
       clientId,
       session,
@@ -115,7 +114,7 @@ export class Starter {
       ...idempotency !== undefined && { fingerprint: idempotency.fingerprint },
       ...spec.stored !== undefined && { input: spec.stored },
       ...resumes !== undefined && { links: { resumes } }
-    }, { node, op: randomUUID(), ms: leases.leaseMs }))
+    }, { node, op: randomUUID(), ms: leases.leaseMs })
     // The id was made a moment ago: whoever is there is this very call, whose answer was lost.
     return result.record
   }
@@ -123,9 +122,9 @@ export class Starter {
   async #claim (spec: RunSpec, record: RunRecord, open: readonly InterruptRecord[], undo: Undo[]): Promise<Claims | InterruptProblem | undefined> {
     const [first] = open
     if (spec.resumes === undefined || first === undefined) return undefined
-    const { store, deadlines } = this.#parts
+    const { store } = this.#parts
     const claimant = { run: record.key.id, fence: record.fence }
-    const claims = await Claims.take({ interrupts: store.interrupts, deadlines }, first.run, claimant, open, spec.resumes.decisions)
+    const claims = await Claims.take({ interrupts: store.interrupts }, first.run, claimant, open, spec.resumes.decisions)
     if (claims instanceof Claims) undo.push(() => claims.release())
     return claims
   }
@@ -138,15 +137,16 @@ export class Starter {
 
   /** The paused run that was answered is over: its log says so already, its record follows. */
   async #link (claims: Claims, record: RunRecord): Promise<void> {
-    const { store, deadlines, logger } = this.#parts
+    const { store, logger } = this.#parts
     const key = claims.records[0]?.run
     if (key === undefined) return
     try {
-      const paused = await deadlines.run(() => store.runs.get(key))
+      const paused = await store.runs.get(key)
       if (paused === undefined) return
       const links = { ...paused.links, resumedBy: record.key.id }
       const patch = { state: 'completed' as const, end: { kind: 'resumed' }, endedAt: Date.now(), links }
-      await deadlines.run(() => store.runs.update(key, { version: paused.version, op: randomUUID() }, patch))
+      await store.runs.update(key, { version: paused.version, op: randomUUID() }, patch)
+      await store.nodes.unbind(paused.node, key)
     } catch (error) {
       logger.warn({ err: error, runId: key.id }, 'a resumed run could not be linked')
     }

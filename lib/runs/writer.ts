@@ -1,5 +1,4 @@
 import { type EventLog, type LogEvent, type LogLimits, type RunKey } from '../stores/index.ts'
-import { type Deadlines } from './deadline.ts'
 import { deferred, type Deferred } from './deferred.ts'
 
 /** How far a run may be ahead of its stored log before its agent waits (R1). */
@@ -24,7 +23,8 @@ export interface WriterHooks {
 /** Where and how a writer stores. */
 export interface WriterOptions extends WriterHooks {
   readonly log: EventLog
-  readonly deadlines: Deadlines
+  /** Milliseconds after which what can not be stored is given up (R9). */
+  readonly patienceMs: number
   readonly key: RunKey
   readonly fence: number
   /** Asked at each append: the floor moves with the stored fold. */
@@ -142,10 +142,10 @@ export class Writer {
   }
 
   #append (batch: readonly LogEvent[]): void {
-    const { deadlines, log, key, fence } = this.#options
+    const { log, key, fence, patienceMs } = this.#options
     const [first] = batch
     if (first === undefined) return
-    deadlines.run(() => log.append(key, fence, first.seq, batch, this.#options.limits())).then((result) => {
+    log.append(key, fence, first.seq, batch, this.#options.limits()).then((result) => {
       if (this.#isClosed || this.#batch !== batch) return
       switch (result.kind) {
         case 'ok': this.#onStored(batch); break
@@ -155,7 +155,7 @@ export class Writer {
       }
     }, () => {
       if (this.#isClosed || this.#batch !== batch) return
-      if (performance.now() - this.#batchSince >= MAX_AHEAD_MS + deadlines.limitMs) { this.#giveUp(); return }
+      if (performance.now() - this.#batchSince >= patienceMs) { this.#giveUp(); return }
       // The same entry again: if only its acknowledgement was lost, the store says so (R5).
       this.#retry = setTimeout(() => { this.#append(batch) }, this.#retryMs).unref()
       this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS)
