@@ -10,23 +10,28 @@ import type { RunStore } from './run-store.ts'
 import type { Signals } from './signals.ts'
 import type { Store } from './store.ts'
 
-/** Whether an operation may leave something behind in the backend when its answer is lost. */
-export type OperationKind = 'read' | 'write'
+/**
+ * What a second, equal call does when the answer to the first was lost.
+ * - `read`: there was no effect.
+ * - `repeatable`: the second has no further effect and gives the first one's answer (`runs.update` if it carries an `op`).
+ * - `once`: the caller can tell (its own value is there, say), or sees the effect twice.
+ */
+export type OperationKind = 'read' | 'repeatable' | 'once'
 
 type Operations<Port> = { readonly [Name in keyof Port]: OperationKind }
 
-const runs: Operations<RunStore> = { create: 'write', get: 'read', update: 'write', commit: 'write', delete: 'write' }
-const log: Operations<EventLog> = { append: 'write', read: 'read', saveFold: 'write', loadFold: 'read' }
-const leases: Operations<Leases> = { acquire: 'write', takeover: 'write', renew: 'write', release: 'write', expired: 'read' }
-const nodes: Operations<Nodes> = { beat: 'write', bind: 'write', unbind: 'write', orphans: 'read' }
-const presence: Operations<Presence> = { enter: 'write', leave: 'write', nodes: 'read' }
+const runs: Operations<RunStore> = { create: 'repeatable', get: 'read', update: 'repeatable', commit: 'repeatable', delete: 'repeatable' }
+const log: Operations<EventLog> = { append: 'repeatable', read: 'read', saveFold: 'repeatable', loadFold: 'read' }
+const leases: Operations<Leases> = { acquire: 'repeatable', takeover: 'repeatable', renew: 'repeatable', release: 'repeatable', expired: 'read' }
+const nodes: Operations<Nodes> = { beat: 'repeatable', bind: 'repeatable', unbind: 'repeatable', orphans: 'read' }
+const presence: Operations<Presence> = { enter: 'repeatable', leave: 'repeatable', nodes: 'read' }
 const interrupts: Operations<InterruptStore> = {
-  list: 'read', open: 'read', claim: 'write', finish: 'write', release: 'write', abandon: 'write'
+  list: 'read', open: 'read', claim: 'repeatable', finish: 'repeatable', release: 'repeatable', abandon: 'repeatable'
 }
-const gates: Operations<GateStore> = { enter: 'write', renew: 'write', leave: 'write', holder: 'read' }
-const kv: Operations<Kv> = { get: 'read', set: 'write', setIfAbsent: 'write', compareAndSet: 'write', delete: 'write' }
-const index: Operations<RunIndex> = { add: 'write', list: 'read', last: 'read', find: 'read' }
-const signals: Operations<Signals> = { publish: 'write', subscribe: 'write' }
+const gates: Operations<GateStore> = { enter: 'repeatable', renew: 'repeatable', leave: 'repeatable', holder: 'read' }
+const kv: Operations<Kv> = { get: 'read', set: 'repeatable', setIfAbsent: 'once', compareAndSet: 'once', delete: 'repeatable' }
+const index: Operations<RunIndex> = { add: 'repeatable', list: 'read', last: 'read', find: 'read' }
+const signals: Operations<Signals> = { publish: 'once', subscribe: 'once' }
 
 /** The ports of a store. */
 export type PortName = Exclude<keyof Store, 'close'>
