@@ -40,9 +40,14 @@ class Walk {
     if (KindGuard.IsUnion(schema)) return this.#union(schema, value, path, depth)
     if (KindGuard.IsString(schema)) {
       if (typeof value !== 'string') return this.#wrong(path, value, 'a string')
-      if (schema.minLength !== undefined && value.trim() === '') return this.#issue(path, 'must not be blank')
-      return value
+      if (schema.minLength !== undefined) return value.trim() === '' ? this.#issue(path, 'must not be blank') : value
+      return schema.pattern === undefined || new RegExp(schema.pattern).test(value) ? value : this.#issue(path, 'has not the form it must have')
     }
+    if (KindGuard.IsInteger(schema)) {
+      if (typeof value !== 'number') return this.#wrong(path, value, 'a whole number')
+      return Number.isSafeInteger(value) && value >= (schema.minimum ?? value) ? value : this.#issue(path, 'must be a whole number in range')
+    }
+    if (KindGuard.IsBoolean(schema)) return typeof value === 'boolean' ? value : this.#wrong(path, value, 'true or false')
     if (KindGuard.IsLiteral(schema)) return value === schema.const ? value : this.#wrong(path, value, JSON.stringify(schema.const))
     if (KindGuard.IsArray(schema)) {
       if (!Array.isArray(value)) return this.#wrong(path, value, 'an array')
@@ -138,7 +143,8 @@ function isObject (value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The member whose literal tells the objects of a union apart. */
-function tagOf (objects: readonly TObject[]): string {
-  return objects.every((object) => object.properties['role'] !== undefined) ? 'role' : 'type'
+/** The member that is a literal in each object of a union. */
+function tagOf ([first, ...others]: readonly TObject[]): string {
+  const isTag = (object: TObject, key: string): boolean => KindGuard.IsLiteral(object.properties[key])
+  return Object.keys(first?.properties ?? {}).find((key) => first !== undefined && isTag(first, key) && others.every((object) => isTag(object, key))) ?? 'type'
 }

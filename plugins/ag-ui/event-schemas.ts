@@ -18,12 +18,15 @@ const Count = Type.Optional(Type.Integer({ minimum: 0 }))
 
 /** A JSON Pointer; one that is not makes a STATE_DELTA fatal for the official client. */
 const Pointer = Type.String({ pattern: '^(/([^/~]|~[01])*)*$' })
-const Patch = Type.Array(Type.Object({
-  op: Type.Union([Type.Literal('add'), Type.Literal('remove'), Type.Literal('replace'), Type.Literal('move'), Type.Literal('copy'), Type.Literal('test')]),
-  path: Pointer,
-  from: Type.Optional(Pointer),
-  value: Type.Optional(Opaque)
-}))
+const withValue = <Op extends 'add' | 'replace' | 'test'>(op: Op) => Type.Object({ op: Type.Literal(op), path: Pointer, value: Opaque })
+const withFrom = <Op extends 'move' | 'copy'>(op: Op) => Type.Object({ op: Type.Literal(op), path: Pointer, from: Pointer })
+
+/** One step of an RFC 6902 patch. */
+export const PatchOperation = Type.Union([
+  withValue('add'), withValue('replace'), withValue('test'), withFrom('move'), withFrom('copy'), Type.Object({ op: Type.Literal('remove'), path: Pointer })
+])
+export type PatchOperation = Static<typeof PatchOperation>
+const Patch = Type.Array(PatchOperation)
 
 /** Tokens of one provider and model; cached and reasoning tokens are parts of the totals (section 13). */
 export const TokenUsage = Type.Object({

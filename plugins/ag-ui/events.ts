@@ -1,6 +1,6 @@
 import { type AgentEvent, type AgentEventOf } from '../../lib/agent/index.ts'
 import { type MappingConfig } from './config.ts'
-import { RunErrorCode, runError } from './errors.ts'
+import { AguiInputError, RunErrorCode, runError, runErrorOf } from './errors.ts'
 import { type AgUiEvent } from './event-schemas.ts'
 import { basePropertiesEnricher, type EventConverter, type StreamContext } from './extension.ts'
 import { extraEvent } from './extras.ts'
@@ -92,8 +92,9 @@ class AgentMapping implements Mapping {
   readonly #usage = new UsageMeter()
   readonly #converters = new Map<string, EventConverter>()
   readonly #context: StreamContext
-  readonly #warn: (reason: string) => void
-  #failed = false
+  readonly #now: () => number
+  /** What was thrown while converting; the run then ends in it. */
+  #failure: { readonly thrown: unknown } | undefined
 
   constructor (config: MappingConfig, run: MappingRun, sink: EventSink) {
     const { input } = run
@@ -101,11 +102,12 @@ class AgentMapping implements Mapping {
     this.#config = config
     this.#run = run
     this.#profile = run.profile ?? resolveProfile(input.protocolVersion, config.profile).profile
-    this.#warn = once(run.warn ?? (() => {}))
+    this.#now = run.now ?? Date.now
+    const warn = once(run.warn ?? (() => {}))
     this.#guard = new OrderGuard(sink, {
-      threadId, runId, finishedAfterError: config.emitRunFinishedAfterError, onViolation: (type, rule) => { this.#warn(`${type}: ${rule}`) }
+      threadId, runId, finishedAfterError: config.emitRunFinishedAfterError, onViolation: (type, rule) => { warn(`${type}: ${rule}`) }
     })
-    const enrichers = config.baseEventPropertiesEnricherEnabled ? [...config.eventEnrichers, basePropertiesEnricher(run.now)] : config.eventEnrichers
+    const enrichers = config.baseEventPropertiesEnricherEnabled ? [...config.eventEnrichers, basePropertiesEnricher(this.#now)] : config.eventEnrichers
     this.#out = new Outgoing(this.#guard, enrichers, config.eventConverters.length > 0)
     for (const converter of config.eventConverters) for (const type of converter.eventTypes) this.#converters.set(type, converter)
     this.#ids = new IdPool(runId, input.messages.map(({ id }) => id))
@@ -118,7 +120,7 @@ class AgentMapping implements Mapping {
       runId,
       clientTools: run.clientTools ?? new Set(input.tools.map(({ name }) => name)),
       earlier: earlierCalls(input, run.knownCalls),
-      warn: this.#warn
+      warn
     })
     const usage = this.#usage
     this.#context = {
@@ -144,13 +146,13 @@ class AgentMapping implements Mapping {
   }
 
   next (event: AgentEvent): void {
-    if (this.#failed || this.#guard.isEnded) return
+    if (this.#failure !== undefined || this.#guard.isEnded) return
     this.#guarded(event, () => { this.#convert(event) })
   }
 
   close (end: RunEnd): void {
     if (this.#guard.isEnded) return
-    if (this.#failed) return this.#closeFailed()
+    if (this.#failure !== undefined) return this.#closeFailed(this.#failure.thrown)
     try {
       this.#guarded(null, () => {
         const terminal = terminalOf(end, {
@@ -159,15 +161,15 @@ class AgentMapping implements Mapping {
           profile: this.#profile,
           calls: this.#calls,
           usage: this.#config.emitRunUsage ? this.#usage.byModel : [],
-          now: this.#run.now ?? Date.now
+          now: this.#now
         })
         for (const ending of this.#guard.closing(terminal.type === 'RUN_ERROR')) this.#out.event(ending)
         this.#out.event(terminal)
         if (terminal.type === 'RUN_ERROR') this.#finishAfterError(this.#out)
       })
-    } catch {
-      // Foreign code threw at the very end: the run ends without it.
-      this.#closeFailed()
+    } catch (error) {
+      // The end cannot be told, or foreign code threw at it: the run ends without that.
+      this.#closeFailed(error)
     }
   }
 
@@ -177,16 +179,20 @@ class AgentMapping implements Mapping {
       step()
       this.#out.flush(source, this.#context)
     } catch (error) {
-      this.#failed = true
+      this.#failure = { thrown: error }
       throw error
     }
   }
 
-  #closeFailed (): void {
+  #closeFailed (thrown: unknown): void {
     const out = this.#out.abandon()
     if (!this.#guard.isStarted) out.event(runStarted(this.#run.input, { ...this.#config, echoInput: false }, this.#profile))
     for (const ending of this.#guard.closing(true)) out.event(ending)
-    out.event(runError(RunErrorCode.internal, 'The agent\'s events could not be converted.', (this.#run.now ?? Date.now)()))
+    const known = thrown instanceof AguiInputError
+    const { code, message } = runErrorOf({
+      code: known ? thrown.code : RunErrorCode.internal, message: known ? thrown.message : 'The agent\'s events could not be converted.', cause: thrown
+    }, this.#config.exposeErrors)
+    out.event(runError(code, message, this.#now()))
     this.#finishAfterError(out)
   }
 

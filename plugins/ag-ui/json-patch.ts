@@ -1,12 +1,5 @@
 import { isObject } from '../../lib/agent/index.ts'
-
-/** One step of an RFC 6902 patch. */
-export interface PatchOperation {
-  readonly op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test'
-  readonly path: string
-  readonly from?: string
-  readonly value?: unknown
-}
+import { type PatchOperation } from './event-schemas.ts'
 
 /**
  * Applies an RFC 6902 patch as the official client does: all of it, to a copy. Returns undefined where a step cannot be applied: the
@@ -18,34 +11,34 @@ export function applyPatch (document: unknown, patch: readonly PatchOperation[])
   return patch.every((operation) => applyOne(root, operation)) ? { value: root['value'] } : undefined
 }
 
-function applyOne (root: Record<string, unknown>, { op, path, from, value }: PatchOperation): boolean {
-  switch (op) {
-    case 'add': return put(root, path, structuredClone(value), true)
-    case 'replace': return read(root, path) !== undefined && put(root, path, structuredClone(value), false)
+function applyOne (root: Record<string, unknown>, operation: PatchOperation): boolean {
+  const { path } = operation
+  switch (operation.op) {
+    case 'add': return put(root, path, structuredClone(operation.value), true)
+    case 'replace': return read(root, path) !== undefined && put(root, path, structuredClone(operation.value), false)
     case 'remove': return take(root, path) !== undefined
-    case 'test': return equal(read(root, path)?.value, value)
+    case 'test': return equal(read(root, path)?.value, operation.value)
     case 'copy': {
-      const source = read(root, from)
+      const source = read(root, operation.from)
       return source !== undefined && put(root, path, structuredClone(source.value), true)
     }
     case 'move': {
-      if (from === undefined || path.startsWith(`${from}/`)) return false
-      const source = take(root, from)
+      if (path.startsWith(`${operation.from}/`)) return false
+      const source = take(root, operation.from)
       return source !== undefined && put(root, path, source.value, true)
     }
   }
 }
 
 /** Keys from the root wrapper to the place a pointer names. */
-function keysOf (pointer: string | undefined): string[] | undefined {
-  if (pointer === undefined || (pointer !== '' && !pointer.startsWith('/'))) return undefined
+function keysOf (pointer: string): string[] {
   return ['value', ...pointer.split('/').slice(1).map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))]
 }
 
-function parentOf (root: Record<string, unknown>, pointer: string | undefined): { readonly parent: unknown, readonly key: string } | undefined {
+function parentOf (root: Record<string, unknown>, pointer: string): { readonly parent: unknown, readonly key: string } | undefined {
   const keys = keysOf(pointer)
-  const key = keys?.pop()
-  if (keys === undefined || key === undefined || key === '__proto__') return undefined
+  const key = keys.pop()
+  if (key === undefined || key === '__proto__') return undefined
   let parent: unknown = root
   for (const step of keys) {
     const next = member(parent, step)
@@ -63,12 +56,12 @@ function member (parent: unknown, key: string): { readonly value: unknown } | un
   return isObject(parent) && Object.hasOwn(parent, key) ? { value: parent[key] } : undefined
 }
 
-function read (root: Record<string, unknown>, pointer: string | undefined): { readonly value: unknown } | undefined {
+function read (root: Record<string, unknown>, pointer: string): { readonly value: unknown } | undefined {
   const place = parentOf(root, pointer)
   return place === undefined ? undefined : member(place.parent, place.key)
 }
 
-function take (root: Record<string, unknown>, pointer: string | undefined): { readonly value: unknown } | undefined {
+function take (root: Record<string, unknown>, pointer: string): { readonly value: unknown } | undefined {
   const place = parentOf(root, pointer)
   const taken = place === undefined ? undefined : member(place.parent, place.key)
   if (place === undefined || taken === undefined) return undefined

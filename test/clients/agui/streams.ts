@@ -27,11 +27,14 @@ const kinds = fc.oneof(
   { weight: 1, arbitrary: fc.record({ type: fc.constant('MODEL_CALL_END'), replyId: reply, usage, model: fc.constantFrom('m', undefined) }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constantFrom('AGENT_START', 'AGENT_END', 'MODEL_CALL_START', 'DATA_BLOCK_START'), replyId: reply }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constantFrom('REQUIRE_USER_CONFIRM', 'REQUIRE_EXTERNAL_EXECUTION'), replyId: reply, toolCalls: fc.array(toolUse, { maxLength: 2 }) }) },
-  { weight: 1, arbitrary: fc.constantFrom<unknown>(
-    { type: 'CUSTOM', name: 'progress', value: { done: 1 } }, { type: 'HINT_BLOCK', hint: 'h' }, { type: 'EXCEED_MAX_ITERS', maxIters: 3, currentIter: 3 },
-    { type: 'ALL_TOOLS_DENIED', deniedToolCalls: [] }, { type: 'REQUEST_STOP', reason: 'x' }, { type: 'NONSENSE' }, null,
-    { type: 'REQUIRE_INPUT', requests: [{ id: 'i1', reason: 'input_required', message: 'Name?' } satisfies InputRequest] }
-  ) }
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom<unknown>(
+      { type: 'CUSTOM', name: 'progress', value: { done: 1 } }, { type: 'HINT_BLOCK', hint: 'h' }, { type: 'EXCEED_MAX_ITERS', maxIters: 3, currentIter: 3 },
+      { type: 'ALL_TOOLS_DENIED', deniedToolCalls: [] }, { type: 'REQUEST_STOP', reason: 'x' }, { type: 'NONSENSE' }, null,
+      { type: 'REQUIRE_INPUT', requests: [{ id: 'i1', reason: 'input_required', message: 'Name?' } satisfies InputRequest] }
+    )
+  }
 )
 
 /** What an agent may yield, well formed or not. */
