@@ -103,9 +103,9 @@ export class BlockTrack {
 
   /** By both names; what an event leaves out is taken from the block opened last. */
   #find (kind: BlockKind, { replyId, blockId }: BlockName): OpenItem | undefined {
-    if (replyId && blockId !== undefined) return this.#open.get(keyOf(kind, replyId, blockId))
+    if (replyId && blockId) return this.#open.get(keyOf(kind, replyId, blockId))
     return this.#outlet.open.findLast((item) => item.kind === kind &&
-      (!replyId || item.replyId === replyId) && (blockId === undefined || item.rawId === blockId))
+      (!replyId || item.replyId === replyId) && (!blockId || item.rawId === blockId))
   }
 }
 

@@ -9,7 +9,9 @@ interface Call {
   readonly id: string
   name: string
   replyId: string
-  /** Raw arguments. */
+  /** Where the root's arguments are collected. */
+  readonly part: MessagePart | undefined
+  /** A child's raw arguments. */
   arguments: string
   metadata: MessagePart['metadata']
   /** While its arguments stream. */
@@ -44,9 +46,13 @@ export class CallTrack {
   }
 
   start (event: CallStart, id: string, step: string): void {
-    const open = this.#calls.get(id)?.open
+    const { open, result } = this.#calls.get(id) ?? {}
     if (open?.isBlank) return this.#outlet.repair('dropped', 'duplicate', event.type, id)
     if (open !== undefined) this.#closeEarly(open)
+    if (result !== undefined) {
+      this.#outlet.repair('closed', 'missing-end', 'TOOL_RESULT_END', id)
+      this.closeResult(result, 'interrupted')
+    }
     this.#begin(event, id, step)
   }
 
@@ -130,7 +136,7 @@ export class CallTrack {
     this.#outlet.send({ ...event, type: 'TOOL_RESULT_END', ...namesOf(item), state })
   }
 
-  /** Collects the arguments of a call, for pauses. */
+  /** Collects the arguments of a child's call, for pauses. */
   append (item: OpenItem, text: string): void {
     this.#call(item).arguments += text
   }
@@ -140,7 +146,7 @@ export class CallTrack {
     const call = this.#calls.get(block.id)
     if (call === undefined) this.#announce({ toolCallId: block.id, toolCallName: block.name }, step, block.content || JSON.stringify(block.input))
     else if (call.open !== undefined) this.#closeEarly(call.open)
-    const text = block.content ?? (call?.arguments || JSON.stringify(block.input))
+    const text = block.content ?? (call?.part?.text || call?.arguments || JSON.stringify(block.input))
     const isBare = call !== undefined && block.content === undefined && Object.keys(block.input).length === 0
     return {
       ...block,
@@ -158,7 +164,7 @@ export class CallTrack {
     const metadata = event.executor === undefined ? event.metadata : { ...event.metadata, executor: event.executor }
     const item = this.#open('call', id, name, replyId)
     if (item.part !== undefined) item.part.metadata = metadata
-    this.#calls.set(id, { id, name, replyId, arguments: '', metadata, open: item, result: undefined, state: undefined })
+    this.#calls.set(id, { id, name, replyId, part: item.part, arguments: '', metadata, open: item, result: undefined, state: undefined })
     return item
   }
 
@@ -208,7 +214,7 @@ export class CallTrack {
 
   #adopt (name: CallName, step: string): Call {
     const call: Call = {
-      id: name.toolCallId, name: name.toolCallName || 'unknown', replyId: name.replyId || step, arguments: '', metadata: undefined, open: undefined, result: undefined, state: undefined
+      id: name.toolCallId, name: name.toolCallName || 'unknown', replyId: name.replyId || step, part: undefined, arguments: '', metadata: undefined, open: undefined, result: undefined, state: undefined
     }
     this.#calls.set(call.id, call)
     return call

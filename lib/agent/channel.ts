@@ -139,8 +139,8 @@ export class Channel implements Outlet {
 
   sendDelta (item: OpenItem, text: string, init: StampFields & { readonly metadata?: unknown }): void {
     if (item.isBlank) item.isBlank = text.trim() === ''
-    if (item.kind === 'call') this.#calls.append(item, text)
     if (item.part !== undefined) item.part.text += text
+    else if (item.kind === 'call') this.#calls.append(item, text)
     const event = deltaEvent(item, text, init)
     // Decoded: metadata is an object or absent.
     if (init.metadata !== undefined) event.metadata = init.metadata as NonNullable<AgentEvent['metadata']>
@@ -185,7 +185,7 @@ export class Channel implements Outlet {
   /** Closes whatever is open and ends the source. */
   finish (event: AgentEventInitOf<'AGENT_END'>): void {
     this.closeAll()
-    this.#emit({ ...event, replyId: event.replyId || this.#replyId })
+    this.#emit({ ...event, replyId: this.#replyId })
     this.#isRunning = false
   }
 

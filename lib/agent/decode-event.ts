@@ -1,7 +1,7 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { Check } from '@sinclair/typebox/value'
-import { ToolResultState } from './blocks.ts'
+import { ToolResultState, type ToolUseBlock } from './blocks.ts'
 import { decodeBlocks, decodeMessage, withoutNulls } from './decode-message.ts'
 import { type AgentEvent, type AgentEventInit, agentEventSchemas, type AgentEventType, isAgentEventType } from './events.ts'
 import { isObject, toJson } from './json.ts'
@@ -67,21 +67,58 @@ function checkOf (type: AgentEventType): TypeCheck<TSchema> {
   return check
 }
 
+/** Decodes the members that the type defines; a member of the same name elsewhere is foreign and stays. */
 function decodeMembers (fields: Fields): Fields {
-  for (const key of ['state', 'executor'] as const) {
-    if (typeof fields[key] === 'string') fields[key] = fields[key].toLowerCase()
+  switch (fields.type as AgentEventType) {
+    case 'TOOL_CALL_START':
+      if (typeof fields.executor === 'string') fields.executor = fields.executor.toLowerCase()
+      break
+    case 'TOOL_RESULT_END':
+      fields.state = decodeState(fields.state)
+      break
+    case 'TOOL_RESULT_DATA_DELTA':
+      [fields.data] = decodeBlocks([fields.data])
+      break
+    case 'REQUIRE_USER_CONFIRM': case 'REQUIRE_EXTERNAL_EXECUTION':
+      fields.toolCalls = decodeCalls(fields.toolCalls)
+      break
+    case 'ALL_TOOLS_DENIED':
+      fields.deniedToolCalls = decodeCalls(fields.deniedToolCalls)
+      break
+    case 'EXTERNAL_EXECUTION_RESULT':
+      fields.toolResults = decodeBlocks(fields.toolResults).filter(({ type }) => type === 'tool_result')
+      break
+    case 'USER_CONFIRM_RESULT':
+      fields.confirmResults = listOf(fields.confirmResults).flatMap(decodeConfirmResult)
+      break
+    case 'REQUIRE_INPUT':
+      fields.requests = listOf(fields.requests).flatMap(decodeRequest)
+      break
+    case 'AGENT_RESULT':
+      fields.result = decodeMessage(fields.result)
+      break
+    case 'MODEL_CALL_END':
+      if (isObject(fields.usage)) withoutNulls(fields.usage)
+      break
+    case 'CUSTOM':
+      fields.value ??= {}
+      break
+    default:
   }
-  if (fields.type === 'TOOL_RESULT_END' && !Check(ToolResultState, fields.state)) fields.state = fields.state === undefined ? 'success' : 'error'
-  if (fields.type === 'CUSTOM') fields.value ??= {}
-  for (const key of ['toolCalls', 'deniedToolCalls', 'toolResults'] as const) {
-    if (key in fields) fields[key] = decodeBlocks(fields[key])
-  }
-  if ('data' in fields) fields.data = decodeBlocks([fields.data])[0]
-  if ('result' in fields) fields.result = decodeMessage(fields.result)
-  if (Array.isArray(fields.confirmResults)) fields.confirmResults = fields.confirmResults.flatMap(decodeConfirmResult)
-  if (Array.isArray(fields.requests)) fields.requests = fields.requests.flatMap(decodeRequest)
-  if (isObject(fields.usage)) withoutNulls(fields.usage)
   return fields
+}
+
+function decodeState (state: unknown): string {
+  const known = typeof state === 'string' ? state.toLowerCase() : state ?? 'success'
+  return Check(ToolResultState, known) ? known : 'error'
+}
+
+function decodeCalls (value: unknown): ToolUseBlock[] {
+  return decodeBlocks(value).filter((block) => block.type === 'tool_use' && block.id !== '') as ToolUseBlock[]
+}
+
+function listOf (value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
 }
 
 function decodeConfirmResult (value: unknown): Fields[] {

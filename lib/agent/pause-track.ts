@@ -35,7 +35,7 @@ export class PauseTrack {
         const kind = event.type === 'REQUIRE_USER_CONFIRM' ? 'confirm' : 'external'
         const state = kind === 'confirm' ? 'asking' : 'pending'
         const toolCalls = event.toolCalls.flatMap((block) => {
-          if (block.type !== 'tool_use' || block.id === '' || this.#pending.has(block.id)) return []
+          if (this.#pending.has(block.id)) return []
           const toolCall = { ...this.#calls.complete(block, replyId), state: block.state ?? state }
           this.#add({ kind, replyId, toolCall })
           return [toolCall]
