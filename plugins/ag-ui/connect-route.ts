@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { type Static, Type } from '@sinclair/typebox'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
-import { type Cursor, formatCursor, parseCursor } from '../../lib/bus/index.ts'
+import { type Cursor, parseCursor } from '../../lib/bus/index.ts'
 import { type Run } from '../../lib/runs/index.ts'
-import { acceptsEventStream, encodeFrame } from '../../lib/sse/index.ts'
+import { acceptsEventStream } from '../../lib/sse/index.ts'
 import { type Owner } from '../../lib/stores/index.ts'
 import { ownerOf } from '../agents/index.ts'
 import { NotAcceptableError } from './error-handler.ts'
 import { type AgUiEvent } from './event-schemas.ts'
+import { frameOf } from './frames.ts'
 import { PROTOCOL_VERSION } from './lifecycle.ts'
 import { type AgUiScope } from './scope.ts'
-import { followRun } from './stream.ts'
+import { followFromStart, followRun, snapshotOf } from './stream.ts'
 
 /** Body of `/connect`; a whole RunAgentInput fits too, of which only these members are read. */
 export const ConnectInput = Type.Object({
@@ -35,7 +36,7 @@ export async function handleConnect (scope: AgUiScope, request: FastifyRequest, 
   if (run === undefined) return sendEvents(scope, reply, emptyRun(input))
   if (cursor !== undefined && isKept(run, cursor)) return followRun(scope, reply, run, { own: false, after: cursor })
   const isActive = run.record.state === 'pending' || run.record.state === 'running'
-  if (isActive && run.topic.oldest <= 1) return followRun(scope, reply, run, { own: false })
+  if (isActive) return followFromStart(scope, reply, run)
   return followRun(scope, reply, run, { own: false, ...snapshotOf(run) })
 }
 
@@ -57,16 +58,6 @@ function isKept ({ topic }: Run, { epoch, seq }: Cursor): boolean {
   return epoch === topic.epoch && seq >= topic.oldest - 1 && seq <= topic.stored
 }
 
-/** Frames that bring a reader who knows nothing to where the run stands, and where to go on after them. */
-function snapshotOf (run: Run): { readonly before?: string, readonly after?: Cursor } {
-  const snapshot = run.snapshot()
-  if (snapshot === undefined) return {}
-  const { epoch, seq, events } = snapshot
-  // Only the last frame names the cursor: who is cut before it starts over.
-  const frames = events.map(({ data }, index) => encodeFrame({ data, ...index === events.length - 1 && { id: formatCursor(epoch, seq) } }))
-  return { before: frames.join(''), after: { epoch, seq } }
-}
-
 function emptyRun ({ threadId, runId = randomUUID() }: ConnectInput): AgUiEvent[] {
   return [
     { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION },
@@ -76,5 +67,5 @@ function emptyRun ({ threadId, runId = randomUUID() }: ConnectInput): AgUiEvent[
 
 function sendEvents (scope: AgUiScope, reply: FastifyReply, events: readonly AgUiEvent[]): void {
   const stream = scope.hub.open(reply)
-  stream.end(events.map((event) => encodeFrame({ data: JSON.stringify(event) })).join(''))
+  stream.end(events.map((event) => frameOf(JSON.stringify(event))).join(''))
 }

@@ -13,8 +13,10 @@ export const runAgentInputKey = contextKey<RunAgentInput>('RunAgentInput')
 export function fillContext (context: RuntimeContext, input: RunAgentInput, profile: string, resolved: ResolvedRuntimeContext | undefined): void {
   for (const [name, value] of resolved?.attributes ?? []) context.attributes.set(name, value)
   resolved?.prepare?.(context)
-  context.set(runAgentInputKey, input)
   const { attributes } = context
+  // Also those that this run has no value for.
+  for (const name of attributes.keys()) if (name.startsWith('agui.')) attributes.delete(name)
+  context.set(runAgentInputKey, input)
   attributes.set('agui.threadId', input.threadId)
   attributes.set('agui.runId', input.runId)
   attributes.set('agui.messages', input.messages)

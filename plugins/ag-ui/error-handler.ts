@@ -39,7 +39,8 @@ const CODES: Readonly<Record<string, string>> = {
   AGT_ERR_AGENT_NOT_FOUND: HttpErrorCode.agentNotFound,
   AGT_ERR_UNAUTHENTICATED: HttpErrorCode.unauthenticated,
   AGT_ERR_SSE_CLOSING: HttpErrorCode.unavailable,
-  AGT_ERR_STORE_UNAVAILABLE: HttpErrorCode.unavailable
+  AGT_ERR_RUN_STORE_UNAVAILABLE: HttpErrorCode.unavailable,
+  AGT_ERR_BUS_TOPIC_LIMIT: HttpErrorCode.unavailable
 }
 
 /**

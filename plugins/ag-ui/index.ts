@@ -12,7 +12,8 @@ const plugin: FastifyPluginAsync<AgUiOptions> = async (app: FastifyInstance, giv
   const host = hostFor(app, given)
   const mount = `${app.prefix}${options.base}`
   const protocol = AgUiProtocol.of(host.engine)
-  protocol.mount(mount, options.mapping)
+  protocol.mount(mount, options.mapping, options.toolMergeMode !== 'AGENT_ONLY')
+  if (options.mapping.emitRunFinishedAfterError) app.log.warn('emitRunFinishedAfterError is on: every official AG-UI client throws on RUN_FINISHED after RUN_ERROR')
   const hub = new SseHub(options)
 
   // Runs first: their terminals still reach the streams, which then end by themselves.

@@ -1,4 +1,4 @@
-import { type Pending, toJson } from '../../lib/agent/index.ts'
+import { isObject, type Pending, toJson } from '../../lib/agent/index.ts'
 import { type ExecutionInfo, type Projection, type RunEngine, type RunFailure, type RunFold, type RunProtocol, type RunSpec } from '../../lib/runs/index.ts'
 import { type RunRecord } from '../../lib/stores/index.ts'
 import { type MappingConfig } from './config.ts'
@@ -18,6 +18,12 @@ interface RunDetail {
   readonly skipped?: readonly SkippedPart[]
 }
 
+/** One registration of the plugin. */
+interface Mount {
+  readonly config: MappingConfig
+  readonly takesTools: boolean
+}
+
 /** Name of this protocol in every key of the store. */
 const NAME = 'ag-ui'
 
@@ -33,7 +39,7 @@ export class AgUiProtocol implements RunProtocol<TranscriptFold> {
   readonly resumesIn = 'session'
   // Clients make run ids up, each for its own thread.
   readonly idScope = 'session'
-  readonly #configs = new Map<string, MappingConfig>()
+  readonly #mounts = new Map<string, Mount>()
 
   /** The protocol of an engine, made and registered when it is asked for first. */
   static of (engine: RunEngine): AgUiProtocol {
@@ -45,9 +51,9 @@ export class AgUiProtocol implements RunProtocol<TranscriptFold> {
     return protocol
   }
 
-  /** Adds a registration under the path it serves. */
-  mount (mount: string, config: MappingConfig): void {
-    this.#configs.set(mount, config)
+  /** Adds a registration under the path it serves. `takesTools`: whether its agents are given the page's tools. */
+  mount (mount: string, config: MappingConfig, takesTools: boolean): void {
+    this.#mounts.set(mount, { config, takesTools })
   }
 
   /** What a run's record keeps of its request. */
@@ -58,13 +64,19 @@ export class AgUiProtocol implements RunProtocol<TranscriptFold> {
   }
 
   project (run: RunRecord, execution: ExecutionInfo): Projection {
-    const { mount, profile, skipped = [] } = detailOf(run)
-    const config = this.#configs.get(mount)
-    if (config === undefined) throw new Error(`No AG-UI plugin is registered at "${mount}".`)
-    return createProjection(config, { input: inputOf(run), profile, knownCalls: execution.knownCalls, skipped })
+    const { profile, skipped = [] } = detailOf(run)
+    const { config } = this.#mountOf(run)
+    return createProjection(config, { input: inputOf(run), profile, knownCalls: execution.knownCalls, skipped, clientTools: this.#clientTools(run) })
   }
 
-  interruptId (pending: Pending): string {
+  /** A call of the page's own tool is answered by a message of the next run: it is no interrupt, unless the options say so (ag-ui 19.2). */
+  interruptId (pending: Pending, run: RunRecord): string | undefined {
+    const { config } = this.#mountOf(run)
+    if (pending.kind === 'external' && config.frontendToolOutcome === 'success') {
+      const { name, metadata } = pending.toolCall
+      const executor = isObject(metadata) ? metadata['executor'] : undefined
+      if (executor === 'client' || (executor === undefined && this.#clientTools(run).has(name))) return undefined
+    }
     return interruptId(pending)
   }
 
@@ -76,6 +88,17 @@ export class AgUiProtocol implements RunProtocol<TranscriptFold> {
 
   lost (_run: RunRecord, failure: RunFailure): { readonly data: string }[] {
     return [{ data: JSON.stringify(runError(failure.code, failure.message, Date.now())) }]
+  }
+
+  #mountOf (run: RunRecord): Mount {
+    const { mount } = detailOf(run)
+    const known = this.#mounts.get(mount)
+    if (known === undefined) throw new Error(`No AG-UI plugin is registered at "${mount}".`)
+    return known
+  }
+
+  #clientTools (run: RunRecord): ReadonlySet<string> {
+    return new Set(this.#mountOf(run).takesTools ? inputOf(run).tools.map(({ name }) => name) : [])
   }
 }
 

@@ -1,7 +1,6 @@
 import { type FastifyReply } from 'fastify'
-import { encodeFrame } from '../../lib/sse/index.ts'
-import { runError } from './errors.ts'
-import { runStarted } from './lifecycle.ts'
+import { createProjection } from './events.ts'
+import { frameOf } from './frames.ts'
 import { type NormalisedInput } from './schemas.ts'
 import { type AgUiScope } from './scope.ts'
 
@@ -11,7 +10,10 @@ import { type AgUiScope } from './scope.ts'
  * Nothing was started, so the frames have no ids: there is nothing to come back to.
  */
 export function sendRefusal (scope: AgUiScope, reply: FastifyReply, input: NormalisedInput, code: string, message: string): void {
-  const stream = scope.hub.open(reply)
-  stream.write(encodeFrame({ data: JSON.stringify(runStarted(input, scope.options.mapping)) }))
-  stream.end(encodeFrame({ data: JSON.stringify(runError(code, message, Date.now())) }))
+  const frames: string[] = []
+  const emit = (data: string): void => { frames.push(frameOf(data)) }
+  const projection = createProjection(scope.options.mapping, { input })
+  projection.open(emit)
+  projection.close({ kind: 'failed', error: { code, message } }, emit)
+  scope.hub.open(reply).end(frames.join(''))
 }

@@ -19,7 +19,7 @@ const streaming = { 200: { description: 'The run.', content: { 'text/event-strea
 
 const AgentParams = Type.Object({ agentId: Type.String({ minLength: 1 }) })
 const StopParams = Type.Object({ threadId: Type.String({ minLength: 1 }) })
-const StopBody = Type.Union([Type.Object({ runId: Type.Optional(Type.String({ minLength: 1, description: 'Stop only if this is the active run.' })) }), Type.Null()])
+const StopBody = Type.Object({ runId: Type.Optional(Type.String({ minLength: 1, description: 'Stop only if this is the active run.' })) }, { description: 'May be absent.' })
 const StopAnswer = Type.Object({ threadId: Type.String(), stopped: Type.Boolean({ description: 'Whether a run was active and has been stopped.' }) })
 
 /** Adds the routes of one registration, with this protocol's own error bodies. */
@@ -50,9 +50,9 @@ export function registerRoutes (scopeApp: FastifyInstance, scope: AgUiScope): vo
 
   app.post('/stop/:threadId', {
     bodyLimit,
-    validatorCompiler: bodyCompiler((body) => conformed(StopBody, body ?? null, maxDepth)),
+    validatorCompiler: bodyCompiler((body) => conformed(StopBody, body ?? {}, maxDepth)),
     schema: { summary: 'Stop a thread\'s run', tags, params: StopParams, body: StopBody, response: { 200: StopAnswer, ...refusals } }
-  }, (request) => handleStop(scope, request, request.params.threadId, request.body?.runId))
+  }, (request) => handleStop(scope, request, request.params.threadId, request.body.runId))
 }
 
 type Parsed = { readonly kind: 'valid', readonly input: unknown } | { readonly kind: 'invalid', readonly issues: readonly InputIssue[] }
@@ -67,5 +67,5 @@ function bodyCompiler (parse: (body: unknown) => Parsed): FastifySchemaCompiler<
 
 function conformed (schema: TSchema, value: unknown, maxDepth: number): Parsed {
   const { value: input, issues } = conform(schema, value, maxDepth)
-  return issues.length === 0 ? { kind: 'valid', input } : { kind: 'invalid', issues }
+  return issues.length === 0 ? { kind: 'valid', input } : { kind: 'invalid', issues: issues.map(({ path, reason }) => ({ path: path === '' ? '(body)' : path, reason })) }
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
+import { type Agent, AgentError } from '../../lib/agent/index.ts'
 import { type RunSpec, type StartResult } from '../../lib/runs/index.ts'
 import { acceptsEventStream, SseClosingError } from '../../lib/sse/index.ts'
-import { type AgentRequest, ownerOf } from '../agents/index.ts'
+import { type AgentRequest, AgentNotFoundError, ownerOf, type ResolvedAgent } from '../agents/index.ts'
 import { agentInputOf, type PreparedInput } from './agent-input.ts'
 import { contextRequest, fillContext } from './context.ts'
 import { IdempotencyConflictError, NotAcceptableError, ThreadBusyError, UnsupportedProtocolVersionError } from './error-handler.ts'
@@ -14,7 +15,7 @@ import { sendRefusal } from './refusal.ts'
 import { chooseAgent } from './routing.ts'
 import { type NormalisedInput } from './schemas.ts'
 import { type AgUiScope } from './scope.ts'
-import { followRun } from './stream.ts'
+import { followFromStart, followRun } from './stream.ts'
 
 /** `POST /run` and `POST /run/:agentId`: starts a run, or finds the one that the same request has started, and streams it. */
 export async function handleRun (scope: AgUiScope, request: FastifyRequest, reply: FastifyReply, pathAgentId: string | undefined): Promise<void> {
@@ -42,7 +43,7 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
   const spec: RunSpec = {
     protocol: scope.protocol,
     agentId: agent.agentId,
-    agent: instance ?? (() => agent.make(agentRequest)),
+    agent: instance ?? (() => makeAgent(agent, agentRequest)),
     clientId: input.runId,
     session: input.threadId,
     owner: ownerOf(principal),
@@ -52,7 +53,7 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
     ...userId !== undefined && { userId },
     idempotency: {
       key: idempotencyKey === undefined ? `run:${input.threadId}\n${input.runId}` : `key:${idempotencyKey}`,
-      fingerprint: fingerprint(agent.agentId, input),
+      fingerprint: fingerprint(scope.mount, agent.agentId, input),
       // CopilotKit sends a thread's next run under the interrupted run's id.
       onOther: idempotencyKey === undefined ? 'new-unless-active' : 'conflict'
     },
@@ -64,7 +65,22 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
     holdGateWhileWaiting: false,
     replay: options.replay
   }
-  return answer(scope, reply, input, await host.engine.start(spec))
+  // Whoever has left while we asked around has been promised nothing.
+  if (reply.raw.destroyed) {
+    reply.hijack()
+    return
+  }
+  return answer(scope, reply, input, await host.engine.start(spec), idempotencyKey !== undefined)
+}
+
+/** A factory's instance. It is made when the stream is open already, so that a missing one is told there. */
+async function makeAgent (agent: ResolvedAgent, request: AgentRequest): Promise<Agent> {
+  try {
+    return await agent.make(request)
+  } catch (error) {
+    if (!(error instanceof AgentNotFoundError)) throw error
+    throw new AgentError({ code: RunErrorCode.agentNotFound, message: error.message, expose: true, cause: error })
+  }
 }
 
 /** The agent's input, or why the request cannot become one. */
@@ -82,24 +98,28 @@ function prepare (input: NormalisedInput, options: ResolvedAgUiOptions, document
   }
 }
 
-function answer (scope: AgUiScope, reply: FastifyReply, input: NormalisedInput, result: StartResult): void {
+function answer (scope: AgUiScope, reply: FastifyReply, input: NormalisedInput, result: StartResult, hasKey: boolean): void {
   switch (result.kind) {
     case 'started': return followRun(scope, reply, result.run, { own: true })
-    case 'existing': return followRun(scope, reply, result.run, { own: false })
-    case 'conflict': throw new IdempotencyConflictError()
-    case 'busy': {
-      const message = `Thread "${input.threadId}" is busy with run "${result.runningId}".`
-      if (scope.options.conflictStatus === 409) throw new ThreadBusyError(result.runningId)
-      return sendRefusal(scope, reply, input, RunErrorCode.contract, message)
-    }
+    case 'existing': return followFromStart(scope, reply, result.run)
+    case 'conflict':
+      if (hasKey) throw new IdempotencyConflictError()
+      // The thread runs under this very id, for another request.
+      return refuseBusy(scope, reply, input, input.runId)
+    case 'busy': return refuseBusy(scope, reply, input, result.runningId)
     case 'interrupts': return sendRefusal(scope, reply, input, RunErrorCode.contract, contractMessage(result.problem))
     case 'closing': throw new SseClosingError()
   }
 }
 
+function refuseBusy (scope: AgUiScope, reply: FastifyReply, input: NormalisedInput, runningId: string): void {
+  if (scope.options.conflictStatus === 409) throw new ThreadBusyError(runningId)
+  sendRefusal(scope, reply, input, RunErrorCode.contract, `Thread "${input.threadId}" is busy with run "${runningId}".`)
+}
+
 /** Digest of what the run depends on; members of an object are taken in their order, as a client repeats its own text. */
-function fingerprint (agentId: string, input: NormalisedInput): string {
-  return createHash('sha256').update(agentId).update('\n').update(JSON.stringify(input)).digest('base64url')
+function fingerprint (mount: string, agentId: string, input: NormalisedInput): string {
+  return createHash('sha256').update(JSON.stringify([mount, agentId, input])).digest('base64url')
 }
 
 function firstHeader (request: FastifyRequest, name: string): string | undefined {

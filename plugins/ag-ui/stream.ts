@@ -1,11 +1,8 @@
 import { type FastifyReply } from 'fastify'
 import { type Cursor } from '../../lib/bus/index.ts'
 import { type Run } from '../../lib/runs/index.ts'
-import { sseView } from '../../lib/sse/index.ts'
+import { frameOf, runView } from './frames.ts'
 import { type AgUiScope } from './scope.ts'
-
-/** Frames of a run: `id: <epoch>.<seq>` and one line of JSON. */
-export const runView = sseView({ id: 'epoch' })
 
 /** How a run is read. */
 export interface FollowOptions {
@@ -22,7 +19,7 @@ export function followRun (scope: AgUiScope, reply: FastifyReply, run: Run, opti
   const stream = scope.hub.open(reply)
   const connection = run.connect({ own: options.own, onDrop: () => { stream.destroy('timeout') } })
   // However the stream ends, somebody less is connected from then on.
-  void stream.closed.then(() => { connection.close() })
+  stream.closed.then(() => { connection.close() })
   if (options.before !== undefined) stream.write(options.before)
   stream.follow(run.topic, {
     view: runView,
@@ -30,4 +27,20 @@ export function followRun (scope: AgUiScope, reply: FastifyReply, run: Run, opti
     lossless: options.own,
     ...options.after === undefined ? { from: 'start' } : { after: options.after }
   })
+}
+
+/** Follows a run for a reader who knows nothing of it: from its first frame where that is still kept, else from a snapshot (R12). */
+export function followFromStart (scope: AgUiScope, reply: FastifyReply, run: Run): void {
+  followRun(scope, reply, run, { own: false, ...run.topic.oldest > 1 && snapshotOf(run) })
+}
+
+/** Frames that bring a reader who knows nothing to where the run stands, and where to go on after them. */
+export function snapshotOf (run: Run): { readonly before?: string, readonly after?: Cursor } {
+  const snapshot = run.snapshot()
+  if (snapshot === undefined) return {}
+  const { epoch, seq, events } = snapshot
+  const after = { epoch, seq }
+  // Only the last frame names the cursor: who is cut before it starts over.
+  const frames = events.map(({ data }, index) => frameOf(data, index === events.length - 1 ? after : undefined))
+  return { before: frames.join(''), after }
 }

@@ -5,4 +5,3 @@ export const AgentNotFoundError = createError<[string]>('AGT_ERR_AGENT_NOT_FOUND
 
 /** `getPrincipal` found nobody behind the request. */
 export const UnauthenticatedError = createError('AGT_ERR_UNAUTHENTICATED', 'This request carries no identity that is accepted here.', 401)
-

@@ -17,8 +17,8 @@ export interface AgentRequest {
   readonly request: FastifyRequest
 }
 
-/** Makes an agent for one run; the agent is closed when that run ends. Throwing or returning `undefined` refuses the request. */
-export type AgentFactory = (request: AgentRequest) => Agent | undefined | Promise<Agent | undefined>
+/** Makes an agent for one run; the agent is closed when that run ends. Throwing or returning nothing fails the run, whose stream is open by then. */
+export type AgentFactory = (request: AgentRequest) => Agent | undefined | null | Promise<Agent | undefined | null>
 
 /** An agent that is shared by all runs and never closed by us, or a factory that makes one for each run. */
 export type AgentSource = Agent | AgentFactory
@@ -100,7 +100,7 @@ export class AgentRegistry {
       isOwned: true,
       async make (request) {
         const agent = await source(request)
-        if (agent === undefined) throw new AgentNotFoundError(agentId)
+        if (agent === undefined || agent === null) throw new AgentNotFoundError(agentId)
         return agent
       }
     }

@@ -4,7 +4,7 @@ import { type Agent } from '../../lib/agent/index.ts'
 import { memoryStore, type Store } from '../../lib/stores/index.ts'
 import { agUi, type AgUiOptions } from '../../plugins/ag-ui/index.ts'
 import { agents, type AgentsHost, type AgentsOptions } from '../../plugins/agents/index.ts'
-import { checkFrames, type Expectation, type WireEvent } from './ag-ui-check.ts'
+import { checkFrames, checkOrder, type Expectation, type WireEvent } from './ag-ui-check.ts'
 import { connect, type ReceivedFrame, type SseClient } from './sse-client.ts'
 
 interface Teardown { teardown (fn: () => unknown): unknown }
@@ -105,6 +105,15 @@ export async function serveApp (t: Teardown, options: AppOptions): Promise<TestS
 /** Reads a stream to its end, checks every event, and gives them. */
 export async function eventsOf (client: SseClient, expectation?: Expectation): Promise<WireEvent[]> {
   return checkFrames(await client.rest(), expectation)
+}
+
+/** Reads a stream that begins with a snapshot: only its last frame has an id, and what follows goes on from there. */
+export async function snapshotOf (client: SseClient): Promise<WireEvent[]> {
+  const frames = await client.rest()
+  const first = frames.findIndex(({ id }) => id !== undefined)
+  const events = [...checkFrames(frames.slice(0, first), { ids: false, whole: false }), ...checkFrames(frames.slice(first), { whole: false })]
+  checkOrder(events)
+  return events
 }
 
 /** Reads a stream up to an event that fits; nothing is checked but the frames' shape. */
