@@ -3,11 +3,12 @@ import { readInteger, readMs } from '../options.ts'
 import { isEpoch } from './cursor.ts'
 import { BusClosedError, EpochError, EventDataError, TopicLimitError } from './errors.ts'
 import { Flusher } from './flusher.ts'
-import { LiveTopic, type TopicHost } from './live-topic.ts'
+import { LiveTopic } from './live-topic.ts'
 import { type BusLimits, type EventBusOptions, resolveEventBusOptions, resolveReplay, type TopicOptions } from './options.ts'
 import { Retention } from './retention.ts'
 import type { SubscribeOptions, Subscription } from './subscription.ts'
 import type { Topic } from './topic.ts'
+import type { TopicHost } from './topic-host.ts'
 import { TopicLog } from './topic-log.ts'
 
 /** What is published to a user's topic. */
@@ -28,7 +29,7 @@ export class EventBus {
   /** Epochs are unique over restarts by the first part, within this life by the second. */
   #life = randomBytes(6).toString('base64url')
   #made = 0
-  #host: TopicHost
+  #host: TopicHost<LiveTopic>
 
   /** @throws AGT_ERR_OPTION_INVALID */
   constructor (options?: EventBusOptions) {

@@ -65,3 +65,10 @@ export async function delivered (): Promise<void> {
 export function range (from: number, to: number): number[] {
   return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }
+
+/** Everything that an iterable gives until it ends. */
+export async function collect<T> (iterable: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = []
+  for await (const item of iterable) items.push(item)
+  return items
+}

@@ -1,0 +1,89 @@
+import type { ReplayLimits } from './options.ts'
+import type { TopicLog } from './topic-log.ts'
+import type { View } from './view.ts'
+import { ViewLog } from './view-log.ts'
+
+/** What a topic keeps: its events and their frames, counted in bytes. */
+export class Backlog {
+  readonly log: TopicLog
+  views: ViewLog[] = []
+  /** Payloads by their length as text, and the frames of every view. */
+  bytes = 0
+
+  #limits: ReplayLimits
+
+  constructor (log: TopicLog, limits: ReplayLimits) {
+    this.log = log
+    this.#limits = limits
+  }
+
+  /** More is kept than the topic's own limits allow. */
+  get isOver (): boolean {
+    return this.log.size > this.#limits.maxEvents || this.bytes > this.#limits.maxBytes
+  }
+
+  append (event: string | undefined, data: string, level: number | undefined): number {
+    this.bytes += data.length
+    return this.log.append(event, data, level)
+  }
+
+  view (view: View): ViewLog {
+    for (const known of this.views) if (known.view.key === view.key) return known
+    const made = new ViewLog(view, this.log)
+    this.views.push(made)
+    return made
+  }
+
+  encode (view: ViewLog): void {
+    this.bytes += view.encode()
+  }
+
+  /** Last event that has to go for the topic's own limits to hold, or for so many bytes to be kept at most. */
+  excess (maxBytes?: number): number {
+    const { log } = this
+    const most = maxBytes ?? this.#limits.maxBytes
+    let to = maxBytes === undefined ? Math.max(log.oldest, log.last - this.#limits.maxEvents + 1) - 1 : log.oldest - 1
+    if (this.bytes <= most) return to
+    this.#dropUnread()
+    let { bytes } = this
+    for (let seq = log.oldest; seq <= log.last && (seq <= to || bytes > most); seq++) {
+      bytes -= log.at(seq).data.length
+      for (const view of this.views) bytes -= view.sizeOf(seq)
+      to = Math.max(to, seq)
+    }
+    return to
+  }
+
+  /** Last event that every reader which does not stall has been given. */
+  get served (): number {
+    let served = Infinity
+    for (const { readers } of this.views) if (readers.isActive) served = Math.min(served, readers.served)
+    return served
+  }
+
+  drop (to: number): void {
+    const { log } = this
+    while (log.oldest <= to) log.dropOldest()
+    for (const view of this.views) view.trim()
+    this.#measure()
+  }
+
+  /** Gives all memory back. */
+  release (): void {
+    this.views = []
+    this.log.release()
+    this.bytes = 0
+  }
+
+  /** Drops encodings that nobody reads; they go before events do. */
+  #dropUnread (): void {
+    if (this.views.every((view) => view.readers.isActive)) return
+    this.views = this.views.filter((view) => view.readers.isActive)
+    this.#measure()
+  }
+
+  #measure (): void {
+    this.bytes = this.log.bytes
+    for (const view of this.views) this.bytes += view.bytes
+  }
+}
