@@ -9,15 +9,15 @@ import { ChunkFramer } from './wire.ts'
 /** Times of all streams of a hub, in milliseconds. */
 export interface SseHubOptions {
   /** Silence before a heartbeat comment is written; 0 turns it off. Minimum 1,000. @default 15000 */
-  readonly heartbeatMs?: number
+  readonly heartbeatMs?: number | undefined
   /** How long a client may take nothing of what waits for it before its connection is dropped; 0 turns it off. Minimum 1,000. @default 30000 */
-  readonly writeTimeoutMs?: number
+  readonly writeTimeoutMs?: number | undefined
   /** Longest life of a stream, whatever it does; 0 for no limit. Minimum 1,000. @default 0 */
-  readonly streamTimeoutMs?: number
+  readonly streamTimeoutMs?: number | undefined
   /** How long `close()` waits for clients to take the rest before it drops them. @default 2000 */
-  readonly closeTimeoutMs?: number
+  readonly closeTimeoutMs?: number | undefined
   /** Text of the heartbeat, a whole block. @default ': heartbeat\n\n' */
-  readonly heartbeat?: string
+  readonly heartbeat?: string | undefined
 }
 
 /** Deadlines are met to an eighth of the shortest one, and to this many milliseconds at the worst. */
