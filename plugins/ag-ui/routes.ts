@@ -30,7 +30,8 @@ export function registerRoutes (scopeApp: FastifyInstance, scope: AgUiScope): vo
   // Only JSON: a page of another origin can send text/plain without asking (CORS), and would start runs with it.
   app.removeContentTypeParser('text/plain')
   app.setErrorHandler(handleError)
-  app.setNotFoundHandler(handleNotFound)
+  // At the root it would be everybody's: there the host's stands.
+  if (scope.mount !== '' && scope.mount !== '/') app.setNotFoundHandler(handleNotFound)
 
   const runBody = bodyCompiler((body) => parseRunInput(body, { maxDepth }))
   const connectBody = bodyCompiler((body) => conformed(ConnectInput, body, maxDepth))
