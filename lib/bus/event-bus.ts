@@ -29,13 +29,14 @@ export class EventBus {
   /** Epochs are unique over restarts by the first part, within this life by the second. */
   #life = randomBytes(6).toString('base64url')
   #made = 0
-  #host: TopicHost<LiveTopic>
+  #host: TopicHost<LiveTopic> & { takesReaders: boolean }
 
   /** @throws AGT_ERR_OPTION_INVALID */
   constructor (options?: EventBusOptions) {
     this.#limits = resolveEventBusOptions(options)
     this.#host = {
       flusher: new Flusher(this.#limits.sliceMs),
+      takesReaders: true,
       count: (topic, bytes) => this.#count(topic, bytes),
       touch: (topic) => this.#touch(topic),
       drop: (topic) => this.#drop(topic)
@@ -80,6 +81,15 @@ export class EventBus {
   drop (key: string): void {
     const topic = this.#topics.get(key)
     if (topic !== undefined) this.#drop(topic)
+  }
+
+  /**
+   * Ends every reader, and each one that comes afterwards; topics stay, and may be published to until `close()`. For a
+   * server that closes: it waits for its connections before its publishers have stopped. A second call does nothing.
+   */
+  endReaders (): void {
+    this.#host.takesReaders = false
+    for (const topic of this.#topics.values()) topic.endReaders()
   }
 
   /** Ends every reader and frees every topic. A second call does nothing. */

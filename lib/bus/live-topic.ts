@@ -6,7 +6,7 @@ import { Expiry } from './expiry.ts'
 import { type Flushable, Slice } from './flusher.ts'
 import { ByteReader, type ReaderOwner } from './reader.ts'
 import { ReadyGate } from './ready-gate.ts'
-import { startOf } from './start.ts'
+import { readCursor, startOf } from './start.ts'
 import { type SubscribeOptions, Subscription } from './subscription.ts'
 import type { TopicHost, TopicSettings } from './topic-host.ts'
 import type { TopicLog } from './topic-log.ts'
@@ -103,6 +103,7 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
   }
 
   attach (options: AttachOptions): Attachment {
+    if (this.#isClosed) return this.#refuse(options)
     const view = this.#backlog.view(options.view)
     this.encode(view)
     const { seq, gap } = startOf(this.#log, options, (at) => view.hasLost(at))
@@ -110,9 +111,9 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     view.readers.add(reader, this.#log)
     if (reader.isLossless) this.#gate.add(reader)
     this.#readers++
-    if (this.#isClosed) {
+    if (this.#isClosed || !this.#host.takesReaders) {
       reader.finish('closed')
-      this.#backlog.release()
+      if (this.#isClosed) this.#backlog.release()
       return reader
     }
     this.#host.touch(this)
@@ -125,7 +126,7 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     const subscription = new Subscription(this.#log, options, (gone) => {
       if (this.#subscriptions.delete(gone)) this.#left()
     })
-    if (this.#isClosed) {
+    if (this.#isClosed || !this.#host.takesReaders) {
       subscription.close()
       return subscription
     }
@@ -173,14 +174,19 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     this.#trim(Math.max(0, this.#backlog.bytes - bytes))
   }
 
+  /** Ends every reader with `closed`; what is kept stays. */
+  endReaders (): void {
+    for (const view of this.#backlog.views) for (const reader of view.readers.open()) reader.finish('closed')
+    for (const subscription of this.#subscriptions) subscription.close()
+  }
+
   /** Ends every reader with `closed` and frees everything. */
   close (): void {
     if (this.#isClosed) return
     this.#isClosed = true
     clearTimeout(this.#window)
     this.#expiry.stop()
-    for (const view of this.#backlog.views) for (const reader of view.readers.open()) reader.finish('closed')
-    for (const subscription of this.#subscriptions) subscription.close()
+    this.endReaders()
     this.#backlog.release()
     this.#count()
   }
@@ -198,6 +204,13 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     reader.view.readers.remove(reader)
     if (reader.isLossless) this.#gate.delete(reader)
     this.#left()
+  }
+
+  /** The reader keeps the cursor it came with: nothing is known here of what lies behind it. */
+  #refuse ({ after, sink }: AttachOptions): Attachment {
+    const cursor = readCursor(after ?? { seq: 0 }) ?? { seq: 0 }
+    sink.end('closed', cursor)
+    return { cursor, lagBytes: 0, resume: ignore, close: ignore }
   }
 
   #left (): void {
@@ -279,3 +292,5 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     if (this.#readers === 0) this.#host.drop(this)
   }
 }
+
+function ignore (): void {}

@@ -29,12 +29,13 @@ const plugin = async (app: FastifyInstance, options: EventStreamOptions): Promis
   app.decorateReply('stream', function (topic, options = {}) {
     return streamTopic(bus, hub, this, topic, options)
   })
-  // Streams end before the server waits for their connections.
+  // Streams end before the server waits for their connections; who publishes may do so until his own `onClose`.
   app.addHook('preClose', async () => {
     const closed = hub.close()
-    bus.close() // ends what is no stream of ours: subscriptions, also those behind `reply.sse`
+    bus.endReaders() // what is no stream of ours: subscriptions, also those behind `reply.sse`
     await closed
   })
+  app.addHook('onClose', async () => { bus.close() })
   if (!app.hasPlugin('@fastify/sse')) {
     await app.register(fastifySSE, { heartbeatInterval: options.heartbeatMs ?? 15_000, serializer: serialise })
   }
