@@ -18,7 +18,7 @@ export interface Conformed {
  * Copies a JSON value into the shape of a TypeBox schema: unknown members are left out, a null in an optional member
  * counts as absent, and opaque values (`Type.Unknown`, records) are taken as they are. Objects in unions are told apart by the
  * member that is a literal in each of them, so that an issue names the field and not merely the union.
- * @param maxDepth how deep the value may be nested; deeper is an issue, and is never walked
+ * @param maxDepth how deep opaque values may reach, counted from the top; deeper is an issue, and is never walked
  */
 export function conform (schema: TSchema, value: unknown, maxDepth: number): Conformed {
   const walk = new Walk(maxDepth)
@@ -35,7 +35,6 @@ class Walk {
   }
 
   any (schema: TSchema, value: unknown, path: string, depth: number): unknown {
-    if (depth > this.#maxDepth) return this.#issue(path, `nested deeper than ${this.#maxDepth} levels`)
     if (KindGuard.IsObject(schema)) return this.#object(schema, value, path, depth)
     if (KindGuard.IsUnion(schema)) return this.#union(schema, value, path, depth)
     if (KindGuard.IsString(schema)) {
