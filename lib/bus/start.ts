@@ -27,7 +27,8 @@ export function startOf (log: TopicLog, options: StartOptions, hasLost: (seq: nu
   return { seq: Math.max(cursor.seq, kept) }
 }
 
-function readCursor (after: Cursor | string): Cursor | undefined {
+/** The cursor that was given, if it is one. */
+export function readCursor (after: Cursor | string): Cursor | undefined {
   const cursor = typeof after === 'string' ? parseCursor(after) : after
   return cursor !== undefined && Number.isSafeInteger(cursor.seq) && cursor.seq >= 0 ? cursor : undefined
 }
