@@ -57,7 +57,10 @@ export interface Leases {
   /** Extends the lease to `ms` from now. Succeeds after it ran out as long as nobody took over (R8). Repeating it is harmless. */
   renew (key: RunKey, fence: number, ms: number): Promise<RenewResult>
 
-  /** Gives a lease up: others may take over at once. Nothing happens where the fence is not the caller's. Repeating it is harmless. */
+  /**
+   * Gives a lease up. A waiting run has no lease from then on and can be acquired; any other can be taken over at once. Nothing happens
+   * where the fence is not the caller's. Repeating it is harmless.
+   */
   release (key: RunKey, fence: number): Promise<void>
 
   /** Runs whose lease has run out, longest ago first. Index entries are verified against the run before they are returned. */

@@ -123,9 +123,18 @@ export const leaseCases: Cases = {
     t.equal((await peer.leases.takeover(key, aLease('node-b'))).kind, 'taken')
     await store.leases.release(key, 1)
     t.same(await peer.leases.renew(key, 2, LEASE_MS), { kind: 'ok' })
-    const idle = await waiting(store)
-    await store.leases.release(idle.key, 1)
-    t.equal((await store.leases.acquire(idle.key, aLease())).kind, 'acquired')
+  },
+
+  'leaves a waiting run without a lease when its owner gives it back': async (t, { store, peer, advance }) => {
+    const { key } = await waiting(store)
+    await store.leases.release(key, 1)
+    await store.leases.acquire(key, aLease('node-b'))
+    for (let i = 0; i < 2; i++) await store.leases.release(key, 2)
+    t.same(await store.leases.renew(key, 2, LEASE_MS), { kind: 'lost', fence: 2 })
+    await advance(LEASE_MS)
+    t.same(await peer.leases.expired(all), [])
+    const acquired = await peer.leases.acquire(key, aLease('node-c'))
+    t.same([acquired.kind, recordOf(acquired).fence], ['acquired', 3])
   },
 
   'lists expired leases by protocol, longest ago first, as many as asked for': async (t, { store, peer, advance }) => {

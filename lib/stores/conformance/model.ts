@@ -152,7 +152,7 @@ export async function differences (open: OpenStore, commands: readonly Command[]
       }
       case 'release': {
         await store.leases.release(key, belief.fence)
-        if (model.lease !== undefined && model.fence === belief.fence) model.lease = { until: model.now, released: true }
+        if (model.lease !== undefined && model.fence === belief.fence) model.lease = model.state === 'waiting' ? undefined : { until: model.now, released: true }
         break
       }
       case 'claim': {

@@ -1,4 +1,4 @@
-import { aLease, aRun, type Cases, expect, LEASE_MS, recordOf, started, unique, waiting } from './harness.ts'
+import { aLease, aRun, type Cases, expect, LEASE_MS, started, unique, waiting } from './harness.ts'
 
 const all = { protocols: ['fake'], limit: 100 }
 
@@ -19,7 +19,8 @@ export const nodeCases: Cases = {
     t.same(await peer.nodes.orphans(all), [], 'it came back')
   },
 
-  'calls nothing an orphan that is running, ended, gone, unbound or elsewhere': async (t, { store }) => {
+  'calls nothing an orphan that is running, ended, gone, unbound or bound to another node since': async (t, { store, peer }) => {
+    await store.nodes.beat('node-b', 60_000)
     const running = await started(store)
     const ended = await started(store)
     const gone = await waiting(store)
@@ -31,12 +32,24 @@ export const nodeCases: Cases = {
     await store.runs.delete(gone.key)
     await store.nodes.unbind('node-a', unbound.key)
     await store.nodes.unbind('node-a', unbound.key)
-    await store.nodes.unbind('node-x', moved.key)
-    const taken = recordOf(await store.leases.acquire(moved.key, aLease('node-b')))
-    await store.runs.update(moved.key, expect(taken), { state: 'waiting' })
-    t.same(await store.nodes.orphans(all), [])
+    await store.nodes.bind('node-b', moved.key)
+    await store.nodes.unbind('node-a', moved.key)
+    await store.nodes.unbind('node-a', gone.key)
+    t.same(await peer.nodes.orphans(all), [])
     await store.runs.update(running.key, expect(running), { state: 'waiting' })
-    t.same(await store.nodes.orphans(all), [running.key], 'bound before it waited')
+    t.same(await peer.nodes.orphans(all), [running.key], 'bound before it waited')
+    await store.nodes.bind('node-x', moved.key)
+    t.equal((await peer.nodes.orphans(all)).length, 2)
+    const again = await waiting(store, { key: gone.key })
+    t.same((await peer.nodes.orphans(all)).filter(({ id }) => id === again.key.id), [], 'a new run under the key of a deleted one')
+  },
+
+  'keeps a run bound that another node acquired and gave back': async (t, { store, peer }) => {
+    const { key } = await waiting(store)
+    await store.nodes.bind('node-a', key)
+    await peer.leases.acquire(key, aLease('node-b'))
+    await peer.leases.release(key, 2)
+    t.same(await peer.nodes.orphans(all), [key])
   },
 
   'lists orphans by protocol, as many as asked for': async (t, { store, peer }) => {

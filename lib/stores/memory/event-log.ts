@@ -45,7 +45,7 @@ export function placeOf (run: MemoryRun, firstSeq: number, count: number): 'next
   const { last } = run.log
   if (count === 0) return 'there'
   if (firstSeq === last + 1) return 'next'
-  const ownFirst = run.record.firstSeqByFence.at(-1)?.[1] ?? 1
+  const [, ownFirst] = run.record.firstSeqByFence.at(-1) as readonly [number, number] // every ownership has its pair
   return firstSeq >= ownFirst && firstSeq + count - 1 <= last ? 'there' : 'elsewhere'
 }
 

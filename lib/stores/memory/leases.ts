@@ -26,23 +26,27 @@ export class MemoryLeases implements Leases {
   async renew (key: RunKey, fence: number, ms: number): Promise<RenewResult> {
     const run = this.#state.find(key)
     if (run === undefined) return { kind: 'lost', fence: 0 }
-    const { lease, record } = run
+    const { record } = run
+    const lease = this.#state.leased.get(run)
     if (record.fence !== fence || lease === undefined || lease.released) return { kind: 'lost', fence: record.fence }
-    this.#state.lease(run, { ...lease, expiresAt: this.#state.now + ms })
+    this.#state.leased.set(run, { ...lease, expiresAt: this.#state.now + ms })
     return { kind: 'ok' }
   }
 
   async release (key: RunKey, fence: number): Promise<void> {
     const run = this.#state.find(key)
-    if (run?.lease === undefined || run.record.fence !== fence) return
-    this.#state.lease(run, { ...run.lease, expiresAt: this.#state.now, released: true })
+    const lease = run && this.#state.leased.get(run)
+    if (run === undefined || lease === undefined || run.record.fence !== fence) return
+    if (run.record.state === 'waiting') this.#state.leased.delete(run)
+    else this.#state.leased.set(run, { ...lease, expiresAt: this.#state.now, released: true })
   }
 
   async expired ({ protocols, limit }: ExpiredQuery): Promise<readonly RunKey[]> {
     const { now } = this.#state
     const due: { readonly key: RunKey, readonly expiresAt: number }[] = []
-    for (const { record: { key }, lease } of this.#state.leased) {
-      if (lease !== undefined && lease.expiresAt <= now && protocols.includes(key.protocol)) due.push({ key, expiresAt: lease.expiresAt })
+    for (const [run, { expiresAt }] of this.#state.leased) {
+      const { key } = run.record
+      if (expiresAt <= now && protocols.includes(key.protocol) && this.#state.find(key) === run) due.push({ key, expiresAt })
     }
     return due.sort((a, b) => a.expiresAt - b.expiresAt).slice(0, limit).map(({ key }) => key)
   }
@@ -51,14 +55,15 @@ export class MemoryLeases implements Leases {
     const state = this.#state
     const run = state.find(key)
     if (run === undefined) return { kind: 'missing' }
-    const { record, lease } = run
+    const { record } = run
+    const lease = state.leased.get(run)
     if (isEnded(record.state)) return { kind: 'ended', record }
     if (lease !== undefined && lease.op !== op) {
       const expiresInMs = lease.expiresAt - state.now
       if (!fromExpired || expiresInMs > 0) return { kind: 'held', node: lease.node, fence: record.fence, expiresInMs }
     }
     if (lease?.op !== op) this.#raise(run, node)
-    state.lease(run, { node, op, expiresAt: state.now + ms, released: false })
+    state.leased.set(run, { node, op, expiresAt: state.now + ms, released: false })
     return { fence: run.record.fence, last: run.log.last, record: run.record }
   }
 

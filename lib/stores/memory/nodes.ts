@@ -1,18 +1,20 @@
 import type { Nodes, OrphansQuery } from '../nodes.ts'
-import { type RunKey, runKeyText } from '../run-key.ts'
-import { isEnded } from '../run-store.ts'
-import { frozenJson } from './frozen-json.ts'
-import type { MemoryState } from './state.ts'
+import type { RunKey } from '../run-key.ts'
+import type { MemoryRun, MemoryState } from './state.ts'
 
 /** {@link Nodes} in memory: of use where several engines share one store, as in tests. */
 export class MemoryNodes implements Nodes {
   readonly #state: MemoryState
   readonly #aliveUntil = new Map<string, number>()
-  readonly #bound = new Map<string, Map<string, RunKey>>()
+  readonly #bound = new Map<MemoryRun, string>()
 
   constructor (state: MemoryState) {
     this.#state = state
-    state.register({ sweep: (now) => this.#sweep(now), isEmpty: () => this.#aliveUntil.size === 0 && this.#bound.size === 0 })
+    state.onDrop.push((run) => this.#bound.delete(run))
+    state.register({
+      sweep: (now) => { for (const node of this.#aliveUntil.keys()) if (!this.#isAlive(node, now)) this.#aliveUntil.delete(node) },
+      isEmpty: () => this.#aliveUntil.size === 0
+    })
   }
 
   async beat (node: string, ms: number): Promise<void> {
@@ -21,44 +23,28 @@ export class MemoryNodes implements Nodes {
   }
 
   async bind (node: string, key: RunKey): Promise<void> {
-    let keys = this.#bound.get(node)
-    if (keys === undefined) this.#bound.set(node, keys = new Map())
-    keys.set(runKeyText(key), frozenJson(key))
-    this.#state.keepSwept()
+    const run = this.#state.find(key)
+    if (run !== undefined) this.#bound.set(run, node)
   }
 
   async unbind (node: string, key: RunKey): Promise<void> {
-    const keys = this.#bound.get(node)
-    keys?.delete(runKeyText(key))
-    if (keys?.size === 0) this.#bound.delete(node)
+    const run = this.#state.find(key)
+    if (run !== undefined && this.#bound.get(run) === node) this.#bound.delete(run)
   }
 
   async orphans ({ protocols, limit }: OrphansQuery): Promise<readonly RunKey[]> {
     const { now } = this.#state
     const orphans: RunKey[] = []
-    for (const [node, keys] of this.#bound) {
-      if (this.#isAlive(node, now)) continue
-      for (const key of keys.values()) {
-        if (orphans.length === limit) return orphans
-        const record = protocols.includes(key.protocol) ? this.#state.find(key)?.record : undefined
-        if (record?.state === 'waiting' && record.node === node) orphans.push(key)
-      }
+    for (const [run, node] of this.#bound) {
+      const { key, state } = run.record
+      if (orphans.length === limit) break
+      const isLost = state === 'waiting' && protocols.includes(key.protocol) && !this.#isAlive(node, now)
+      if (isLost && this.#state.find(key) === run) orphans.push(key)
     }
     return orphans
   }
 
   #isAlive (node: string, now: number): boolean {
     return (this.#aliveUntil.get(node) ?? 0) > now
-  }
-
-  #sweep (now: number): void {
-    for (const [node, keys] of this.#bound) {
-      for (const [text, key] of keys) {
-        const record = this.#state.find(key)?.record
-        if (record === undefined || isEnded(record.state)) keys.delete(text)
-      }
-      if (keys.size === 0) this.#bound.delete(node)
-    }
-    for (const node of this.#aliveUntil.keys()) if (!this.#isAlive(node, now)) this.#aliveUntil.delete(node)
   }
 }

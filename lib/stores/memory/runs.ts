@@ -31,7 +31,7 @@ export class MemoryRuns implements RunStore {
       ...init, version: 1, fence: 1, node: lease.node, lastSeq: 0, firstSeqByFence: [[1, 1]] as const, updatedAt: state.now
     })
     const run = state.add(record, lease.op)
-    state.lease(run, { node: lease.node, op: lease.op, expiresAt: state.now + lease.ms, released: false })
+    state.leased.set(run, { node: lease.node, op: lease.op, expiresAt: state.now + lease.ms, released: false })
     return { kind: 'created', record }
   }
 

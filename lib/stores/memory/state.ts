@@ -19,7 +19,6 @@ export interface MemoryRun {
   readonly createOp: string
   record: RunRecord
   lastOp: string | undefined
-  lease: HeldLease | undefined
   readonly log: RunLog
   /** The fold as JSON text: the owner may go on changing the state it gave. */
   fold: { readonly seq: number, readonly state: string } | undefined
@@ -38,10 +37,10 @@ export interface Sweepable {
 /** The runs of a memory store, their life time, and its clock. Shared by the ports that work on run keys. */
 export class MemoryState {
   readonly options: ResolvedMemoryOptions
-  /** Runs that hold a lease. */
-  readonly leased = new Set<MemoryRun>()
+  /** Runs that have a lease. */
+  readonly leased = new Map<MemoryRun, HeldLease>()
   /** Called when a run is dropped, for whatever reason. */
-  readonly onDrop: ((run: MemoryRun) => void)[] = []
+  readonly onDrop: ((run: MemoryRun) => unknown)[] = []
   interruptCount = 0
   logBytes = 0
   readonly #runs = new Map<string, MemoryRun>()
@@ -76,7 +75,6 @@ export class MemoryState {
       createOp: op,
       record,
       lastOp: undefined,
-      lease: undefined,
       log: new RunLog(),
       fold: undefined,
       interrupts: new Map(),
@@ -105,19 +103,13 @@ export class MemoryState {
     return true
   }
 
-  lease (run: MemoryRun, lease: HeldLease | undefined): void {
-    run.lease = lease
-    if (lease === undefined) this.leased.delete(run)
-    else this.leased.add(run)
-  }
-
   /** Puts a changed record in place, one version on. A written state that is not active ends the lease. */
   write (run: MemoryRun, change: Partial<RunRecord>, op: string | undefined): RunRecord {
     const merged: Record<string, unknown> = { ...run.record, ...change, version: run.record.version + 1, updatedAt: this.now }
     for (const name of Object.keys(change)) if (merged[name] === undefined) delete merged[name]
     run.record = Object.freeze(merged) as unknown as RunRecord // a record with fields replaced by their own type
     run.lastOp = op
-    if (change.state !== undefined && change.state !== 'pending' && change.state !== 'running') this.lease(run, undefined)
+    if (change.state !== undefined && change.state !== 'pending' && change.state !== 'running') this.leased.delete(run)
     if (run.endedAt === undefined && isEnded(run.record.state)) {
       run.endedAt = this.now
       this.#ended.add(run)
