@@ -291,9 +291,18 @@ export class Driver implements Run, ExecutionHost {
     this.#lease?.drop()
     this.#record = result.record
     await this.#freeSession(isPaused)
-    this.#log.tell()
+    this.#tell()
     this.#logger.info({ end: end.kind, state: this.#record.state }, isPaused ? 'the run waits' : 'the run has ended')
     this.#finish(isClosed, isClosed || canRebuild)
+  }
+
+  #tell (): void {
+    try {
+      this.#log.tell()
+    } catch (error) {
+      // The bus was closed under us: what is stored is true all the same.
+      this.#logger.warn({ err: error }, 'the end of a run could not be told')
+    }
   }
 
   /** Ties the waiting run to this node, or unties it (R14). */

@@ -92,8 +92,8 @@ export class RunEngine {
     this.#ownsBus = options.bus === undefined
     this.#parts = { store, bus, logger, node, leases, gates, shelf, host, protocols }
     const admission = new Admission({ kv: store.kv, patienceMs, ttlMs: options.dedupeTtlMs ?? 86_400_000, recordOf: (key) => this.#recordOf(key) })
-    this.#starter = new Starter(this.#parts, admission)
     this.#resumer = new Resumer(this.#parts)
+    this.#starter = new Starter(this.#parts, admission, this.#resumer)
     this.#reaper = new Reaper({
       store, gates, logger, node, leaseMs, protocols, onReaped: async (record) => { await shelf.refresh(record).catch(() => {}) }
     })

@@ -81,12 +81,12 @@ export class Execution {
 
   /** The projection, opened; made on first use, so that an execution that never began still ends legally. */
   open (): Projection {
-    if (this.#projection === undefined) {
-      const { protocol, record, info, host } = this.#options
-      this.#projection = protocol.project(record, info)
-      this.#projection.open(host.emit)
-    }
-    return this.#projection
+    if (this.#projection !== undefined) return this.#projection
+    const { protocol, record, info, host } = this.#options
+    const projection = protocol.project(record, info)
+    projection.open(host.emit)
+    this.#projection = projection
+    return projection
   }
 
   /** Runs to the end of the agent's iterator. Never rejects. */

@@ -76,7 +76,7 @@ export class Resumer {
     }
     try {
       // Its own ticket where it kept the session, a new one at the end of the queue where it did not.
-      const ticket = await gates.enter(key.owner, session, key.id, { clientId: record.clientId, node }, false)
+      const ticket = await gates.enter(key.owner, session, key.id, { clientId: record.clientId, protocol: key.protocol, node }, false)
       if ('holder' in ticket) throw new TypeError('a gate without a limit was full')
       driver.begin({ record, takenAt, work: { spec, ticket }, claims })
       return { kind: 'resumed', run: driver }

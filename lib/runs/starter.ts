@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import { isObject } from '../agent/index.ts'
 import { type Topic } from '../bus/index.ts'
-import { StoreUnavailableError, type InterruptRecord, type RunKey, type RunRecord } from '../stores/index.ts'
+import { StoreUnavailableError, type InterruptRecord, type JsonValue, type RunKey, type RunRecord } from '../stores/index.ts'
 import { type Admission } from './admission.ts'
 import { drive } from './drive.ts'
+import { type Cause } from './ending.ts'
 import { checkNamed, Claims } from './interrupts.ts'
 import { type EngineParts } from './parts.ts'
+import { type Resumer } from './resumer.ts'
 import { topicKey } from './shelf.ts'
 import { type InterruptProblem, type RunSpec, type StartResult } from './spec.ts'
 
@@ -14,9 +17,11 @@ type Undo = () => Promise<unknown>
 export class Starter {
   readonly #parts: EngineParts
   readonly #admission: Admission
+  readonly #resumer: Resumer
 
-  constructor (parts: EngineParts, admission: Admission) {
+  constructor (parts: EngineParts, admission: Admission, resumer: Resumer) {
     this.#parts = parts
+    this.#resumer = resumer
     this.#admission = admission
   }
 
@@ -47,8 +52,8 @@ export class Starter {
     if (problem !== undefined) return { kind: 'interrupts', problem }
 
     undo.push(() => gates.leave(owner, session, id))
-    const ticket = await gates.enter(owner, session, id, { clientId: spec.clientId, node }, spec.onBusySession === 'reject')
-    if ('holder' in ticket) return { kind: 'busy', runningId: clientIdOf(ticket.holder.data) }
+    const ticket = await gates.enter(owner, session, id, { clientId: spec.clientId, protocol: protocol.name, node }, spec.onBusySession === 'reject')
+    if ('holder' in ticket) return { kind: 'busy', runningId: memberOf(ticket.holder.data, 'clientId') }
 
     const topic = this.#openTopic(spec, id, undo)
     const takenAt = performance.now()
@@ -56,11 +61,11 @@ export class Starter {
     const claims = await this.#claim(spec, record, open, undo)
     if (claims !== undefined && !(claims instanceof Claims)) return { kind: 'interrupts', problem: claims }
 
-    if (spec.onBusySession === 'supersede' && !ticket.isHead) this.#supersede(record)
     const driver = drive(this.#parts, protocol, record, topic, spec.replay)
     driver.begin({ record, takenAt, work: { spec, ticket }, claims })
     if (claims !== undefined) this.#link(claims, record)
     shelf.add(driver)
+    if (spec.onBusySession === 'supersede' && !ticket.isHead) this.#supersede(record)
     return { kind: 'started', run: driver }
   }
 
@@ -129,10 +134,23 @@ export class Starter {
     return claims
   }
 
-  /** The runs of the session that are in the way give it up; those of other nodes keep it until they end. */
-  #supersede (record: RunRecord): void {
-    const { shelf } = this.#parts
-    for (const driver of shelf.inSession(record.key.owner, record.session)) driver.end({ kind: 'interrupted', why: 'superseded' })
+  /** The runs of the session that are in the way give it up; those that other nodes execute keep it until they end. */
+  async #supersede (record: RunRecord): Promise<void> {
+    const { shelf, store, logger } = this.#parts
+    const { key: { owner, id }, session } = record
+    const cause: Cause = { kind: 'interrupted', why: 'superseded' }
+    for (const driver of shelf.inSession(owner, session)) {
+      if (driver.record.key.id !== id) driver.end(cause)
+    }
+    try {
+      const holder = await store.gates.holder(owner, session)
+      if (holder?.parked !== true) return
+      // Only a waiting run parks its ticket.
+      const waiting = await store.runs.get({ owner, protocol: memberOf(holder.data, 'protocol'), id: holder.id })
+      if (waiting !== undefined) await this.#resumer.end(waiting, cause)
+    } catch (error) {
+      logger.warn({ err: error }, 'a waiting run could not be superseded; the new one waits for it')
+    }
   }
 
   /** The paused run that was answered is over: its log says so already, its record follows. */
@@ -168,6 +186,8 @@ function mustResume (spec: RunSpec): boolean {
   return spec.requireResume ?? spec.protocol.resumesIn === 'session'
 }
 
-function clientIdOf (data: unknown): string {
-  return typeof data === 'object' && data !== null && 'clientId' in data ? String(data.clientId) : ''
+/** What a ticket says of its run; empty where it was written by something else. */
+function memberOf (data: JsonValue | undefined, name: 'clientId' | 'protocol'): string {
+  const value = isObject(data) ? data[name] : undefined
+  return typeof value === 'string' ? value : ''
 }
