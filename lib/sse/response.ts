@@ -75,6 +75,8 @@ export class SseResponse {
     }
     if (this.isHead) this.end()
     else this.#reschedule(owner.wheel.now)
+    // Its `close` came before anybody listened: the client left while the answer was prepared.
+    if (isClosed(this.#raw)) process.nextTick(() => this.#onClose())
   }
 
   /** Whether the stream takes further writes. */
@@ -260,6 +262,11 @@ export class SseResponse {
     }
     return this.#nextVisit(now)
   }
+}
+
+/** Whether the connection has let go of the response already. */
+function isClosed (raw: ServerResponse & { readonly stream?: { readonly closed: boolean } }): boolean {
+  return (raw.stream ?? raw).closed
 }
 
 function ignore (): void {}
