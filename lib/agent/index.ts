@@ -10,6 +10,7 @@ export {
 } from './context.ts'
 export { ConfirmDecision, Decision, InputDecision, ResultDecision } from './decision.ts'
 export { decodeEvent, encodeEvent } from './decode-event.ts'
+export { decodeBlocks, decodeMessage, isBlock, parseArguments } from './decode-message.ts'
 export { AgentError, type AgentErrorInit, toAgentError } from './errors.ts'
 export {
   AgentEvent, type AgentEventInit, type AgentEventInitOf, type AgentEventOf, agentEventSchemas, type AgentEventType,

@@ -115,6 +115,11 @@ export class Normaliser {
     return this.#reason
   }
 
+  /** The agent told its own end: what happens to it later, an abort for instance, cuts nothing off. */
+  get hasEnded (): boolean {
+    return this.#end !== undefined
+  }
+
   /** Takes what the agent yielded. What is no event is dropped, never thrown at the caller. */
   push (event: unknown, emit: EmitEvent): void {
     if (this.#end !== undefined || this.#isOver) return this.#drop('after-end', event)

@@ -145,7 +145,7 @@ class AgentRun implements AsyncGenerator<AgentEvent, void, undefined> {
     // The failure of what is abandoned has no reader any more.
     if (step.kind === 'abandoned') Promise.resolve(this.#iterator?.return?.()).catch(() => {})
     if (isInterrupted) return this.#normaliser.end({ kind: 'interrupted' }, this.#emit)
-    if (step.kind === 'next' && !aborted) return this.#normaliser.end({ kind: 'returned' }, this.#emit)
+    if (step.kind === 'next' && (!aborted || this.#normaliser.hasEnded)) return this.#normaliser.end({ kind: 'returned' }, this.#emit)
     this.#normaliser.end({ kind: 'failed' }, this.#emit)
     const error = step.kind === 'thrown' ? step.error : reason
     this.#outcome = { error: error instanceof Error ? error : toAgentError(error) }
