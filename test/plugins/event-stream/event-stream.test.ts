@@ -1,25 +1,10 @@
-import { type AddressInfo } from 'node:net'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { from, take, toArray, lastValueFrom } from 'rxjs'
 import t from 'tap'
-import eventStream, { eventStream as named, type EventStreamOptions, type StreamOptions } from 'fastify-agents/event-stream'
+import eventStream, { eventStream as named } from 'fastify-agents/event-stream'
 import { connect, parseFrames, type SseClient } from '../../helpers/sse-client.ts'
-
-interface Tap { teardown (fn: () => unknown): unknown }
-
-async function buildApp (t: Tap, options: EventStreamOptions = {}, setUp?: (app: FastifyInstance) => unknown): Promise<{ app: FastifyInstance, port: number }> {
-  const app = Fastify()
-  await app.register(eventStream, options)
-  await setUp?.(app)
-  app.get<{ Params: { topic: string }, Querystring: StreamOptions }>('/events/:topic', (request, reply) =>
-    reply.stream(request.params.topic, request.query))
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  t.teardown(() => app.close())
-  return { app, port: (app.server.address() as AddressInfo).port }
-}
-
-const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve) })
+import { buildApp, turn } from './app.ts'
 
 const summary = (frames: Awaited<ReturnType<SseClient['take']>>): unknown[] => frames.map(({ id, event, data }) => ({ id, event, data }))
 
