@@ -30,7 +30,7 @@ t.test('the session is free when the terminal is told', async (t) => {
       sink: {
         write: (chunk) => {
           // From inside the handler of the terminal.
-          if (Buffer.from(chunk).includes('success')) void engine.start(specOf(agent, { clientId: 'r2' })).then(({ kind }) => { results.push(kind); resolve() })
+          if (Buffer.from(chunk).includes('success')) engine.start(specOf(agent, { clientId: 'r2' })).then(({ kind }) => { results.push(kind); resolve() }, t.fail)
           return true
         },
         gap () {},

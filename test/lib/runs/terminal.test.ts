@@ -19,6 +19,7 @@ t.test('one terminal on every path, last, with blocks closed before it', async (
     'returns at once': { stream: async function * () {}, last: { kind: 'success', reason: 'MODEL_STOP' }, state: 'completed', text: [] },
     'throws before anything': { stream: async function * () { throw new Error('secret') }, last: failed, state: 'failed', text: [] },
     'throws an error': { stream: async function * () { yield TEXT; throw new Error('secret') }, last: failed, state: 'failed', text: ['text', 'text-end'] },
+    // eslint-disable-next-line no-throw-literal
     'throws undefined': { stream: async function * () { yield TEXT; throw undefined }, last: failed, state: 'failed', text: ['text', 'text-end'] },
     'throws a ring of causes': { stream: async function * () { yield TEXT; throw ring }, last: failed, state: 'failed', text: ['text', 'text-end'] },
     'throws in a finally': {
