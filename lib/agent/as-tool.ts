@@ -1,7 +1,7 @@
 import type { Agent } from './agent.ts'
 import { contextKey, deriveContext, type RuntimeContext } from './context.ts'
 import type { Decision } from './decision.ts'
-import { AgentError } from './errors.ts'
+import { AgentError, toAgentError } from './errors.ts'
 import { withSource } from './forward.ts'
 import type { AgentInput } from './input.ts'
 import { type JsonObject } from './json.ts'
@@ -69,9 +69,15 @@ async function * runChild (agent: Agent, input: JsonObject, context: ToolContext
     const child = deriveContext(runtime, {
       signal: context.signal, sessionId: `${runtime.sessionId}#${options.source ?? agent.name}`, runId: newId()
     })
-    for await (const event of runAgent(agent, inputOf(input, resume, options), child)) {
-      watcher.push(event, discard)
-      yield withSource(event.type === 'AGENT_START' ? { ...event, metadata: { ...event.metadata, parentToolCallId: context.toolCallId } } : event, source)
+    try {
+      for await (const event of runAgent(agent, inputOf(input, resume, options), child)) {
+        watcher.push(event, discard)
+        yield withSource(event.type === 'AGENT_START' ? { ...event, metadata: { ...event.metadata, parentToolCallId: context.toolCallId } } : event, source)
+      }
+    } catch (error) {
+      // A failed stream has no end, but the parent's goes on: the child must not look as if it did too.
+      yield { type: 'AGENT_END', source, metadata: { error: toAgentError(error).code } }
+      throw error
     }
     context.signal.throwIfAborted()
     const { pending, message } = watcher

@@ -33,7 +33,7 @@ export {
 export { runAgent, type RunAgentOptions } from './run-agent.ts'
 export { type InterruptSource, RunInterrupted } from './run-interrupted.ts'
 export { runTool, type RunToolOptions, type ToolCall, type ToolOutcome } from './run-tool.ts'
-export { newId, timestamp } from './stamp.ts'
+export { isTimestamp, newId, timestamp } from './stamp.ts'
 export { type Reply, textAgent, type TextAgentOptions } from './text-agent.ts'
 export { defineTool, type Tool, type ToolContext, type ToolInit, type ToolInput, type ToolOutput, ToolSuspended, type ToolYield } from './tool.ts'
 export { ToolChoice, ToolDefinition, type ToolMergeMode, ToolMergeModeName } from './tool-definition.ts'
