@@ -18,8 +18,7 @@ export interface SseView extends View {
   cursorId (cursor: Cursor): string | undefined
 }
 
-/** Everything that needs a second look: line breaks, and the three that JSON allows and line-splitting clients do not. */
-const UNUSUAL = /[\r\n\u0085\u2028\u2029]/
+/** What JSON allows on one line and clients that split by Unicode's rules do not. */
 const UNUSUAL_IN_JSON = /[\u0085\u2028\u2029]/g
 const TAIL = '\n\n'
 
@@ -37,13 +36,18 @@ export function sseView (options: SseViewOptions = {}): SseView {
     frame (event: BusEvent, at: Position): Frame {
       let head = id === 'epoch' ? `id: ${at.epoch}.${event.seq}\n` : id === 'seq' ? `id: ${event.seq}\n` : ''
       if (event.event !== undefined) head += `event: ${checkField('event', event.event)}\n`
-      return { head: `${head}data: `, data: UNUSUAL.test(event.data) ? escapeData(event.data) : event.data, tail: TAIL }
+      return { head: `${head}data: `, data: isUsual(event.data) ? event.data : escapeData(event.data), tail: TAIL }
     },
     cursorId (cursor: Cursor): string | undefined {
       if (id === 'none') return undefined
       return id === 'seq' || cursor.epoch === undefined ? String(cursor.seq) : `${cursor.epoch}.${cursor.seq}`
     }
   }
+}
+
+/** Five searches for one character each, which the engine does by memory scan: a third of the time of one regular expression. */
+function isUsual (data: string): boolean {
+  return !(data.includes('\n') || data.includes('\r') || data.includes('\u0085') || data.includes('\u2028') || data.includes('\u2029'))
 }
 
 function escapeData (data: string): string {
