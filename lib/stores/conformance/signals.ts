@@ -6,8 +6,7 @@ import { aRun, type Cases } from './harness.ts'
 /** A subscriber that keeps what it got and can wait for more. */
 class Listener {
   readonly messages: JsonValue[] = []
-  #wanted = Infinity
-  #arrived: (() => void) | undefined
+  readonly #waiters: { readonly count: number, resolve (): void }[] = []
 
   static async on (store: Store, channel: SignalChannel): Promise<{ readonly listener: Listener, readonly unsubscribe: Unsubscribe }> {
     const listener = new Listener()
@@ -16,14 +15,20 @@ class Listener {
 
   message (message: JsonValue): void {
     this.messages.push(message)
-    if (this.messages.length >= this.#wanted) this.#arrived?.()
+    this.#wake()
   }
 
   /** Resolves when there are `count` messages. */
   async until (count: number): Promise<readonly JsonValue[]> {
-    this.#wanted = count
-    if (this.messages.length < count) await new Promise<void>((resolve) => { this.#arrived = resolve })
+    await new Promise<void>((resolve) => {
+      this.#waiters.push({ count, resolve })
+      this.#wake()
+    })
     return this.messages
+  }
+
+  #wake (): void {
+    for (const { count, resolve } of this.#waiters) if (this.messages.length >= count) resolve()
   }
 }
 
@@ -89,8 +94,9 @@ export const signalCases: Cases = {
     const { listener, unsubscribe } = await Listener.on(store, channel)
     const published = store.signals.publish(channel, 1)
     t.same(listener.messages, [])
+    const arrived = listener.until(1)
     await published
-    t.same(await listener.until(1), [1])
+    t.same(await arrived, [1])
     unsubscribe()
   }
 }

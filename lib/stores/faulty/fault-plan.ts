@@ -53,8 +53,7 @@ interface Rule {
 /** What a faulty store does, decided by the test: by operation and count, or at random. Also counts the calls. */
 export class FaultPlan {
   #rules: Rule[] = []
-  #random: RandomFaults | undefined
-  #draw: () => number = () => 1
+  #random: { readonly faults: RandomFaults, readonly draw: () => number } | undefined
   readonly #counts = new Map<OperationName, number>()
   readonly #holds = new Set<Hold>()
 
@@ -95,8 +94,7 @@ export class FaultPlan {
 
   /** Turns random faults on, replaces them, or turns them off. */
   randomly (random: RandomFaults | undefined): void {
-    this.#random = random
-    this.#draw = random === undefined ? () => 1 : seededRandom(random.seed)
+    this.#random = random && { faults: random, draw: seededRandom(random.seed) }
   }
 
   /** No more faults; what is held is released. Counts stay. */
@@ -132,11 +130,13 @@ export class FaultPlan {
   }
 
   #randomFaults (operation: OperationName): { readonly slow: number, readonly before: boolean, readonly after: boolean } {
-    const { before = 0, after = 0, slow = 0, operations } = this.#random ?? {}
+    const none = { slow: 0, before: false, after: false }
+    if (this.#random === undefined) return none
+    const { draw, faults: { before = 0, after = 0, slow = 0, operations } } = this.#random
     const isMeant = operations === undefined ? operation !== 'close' : operations.includes(operation)
-    if (!isMeant) return { slow: 0, before: false, after: false }
-    const turns = 1 + Math.floor(this.#draw() * 3)
-    return { slow: this.#draw() < slow ? turns : 0, before: this.#draw() < before, after: this.#draw() < after }
+    if (!isMeant) return none
+    const turns = 1 + Math.floor(draw() * 3)
+    return { slow: draw() < slow ? turns : 0, before: draw() < before, after: draw() < after }
   }
 }
 

@@ -37,7 +37,7 @@ export class MemoryInterrupts implements InterruptStore {
     if (claimant.run === key.id && claimant.fence !== run.record.fence) return { kind: 'fenced', fence: run.record.fence }
 
     const byId = new Map(this.#seen(run).map((record) => [record.id, record]))
-    const records = answers.flatMap(({ id }) => byId.get(id) ?? [])
+    const records = answers.map(({ id }) => byId.get(id) as InterruptRecord) // none is missing
     if (records.every((record) => isClaimOf(record, claimant))) return { kind: 'claimed', records }
     if (records.some(({ state }) => state !== 'open' && state !== 'expired')) return { kind: 'taken', records }
     if (records.some(({ state }, index) => state === 'expired' && answers[index]?.cancels !== true)) return { kind: 'expired', records }

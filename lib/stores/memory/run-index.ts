@@ -1,4 +1,4 @@
-import { StoreCursorError, StoreFullError } from '../errors.ts'
+import { StoreCursorError } from '../errors.ts'
 import { type Owner, ownerText, runKeyText } from '../run-key.ts'
 import type { IndexEntry, ListQuery, RunIndex, RunPage } from '../run-index.ts'
 import type { RunRecord } from '../run-store.ts'
@@ -28,10 +28,8 @@ export class MemoryRunIndex implements RunIndex {
   async add (entry: IndexEntry): Promise<void> {
     const text = runKeyText(entry.key)
     if (this.#entries.has(text)) return
-    // Entries without a record are bounded like the records they announce.
-    const limit = this.#state.options.maxRuns * 2
-    if (this.#entries.size >= limit) this.#sweep(Infinity)
-    if (this.#entries.size >= limit) throw new StoreFullError('maxRuns', this.#state.options.maxRuns)
+    // Entries without a record are bounded like the records they announce: half of so many have none, and go.
+    if (this.#entries.size >= this.#state.options.maxRuns * 2) this.#sweep(Infinity)
     const stored = { ...frozenJson(entry), addedAt: this.#state.now }
     this.#entries.set(text, stored)
     for (const name of listsOf(stored)) {

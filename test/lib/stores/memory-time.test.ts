@@ -42,9 +42,9 @@ t.test('shows nothing of a run whose time has come, before any sweep', async (t)
   const leased = await start(store)
   await store.runs.update(leased.key, { version: 1 }, { expiresAt: clock.time + 1_000 })
   clock.time += 20_000
+  t.same(await store.interrupts.open({}, 'fake', 's'), [])
   t.same(await store.leases.expired({ protocols: ['fake'], limit: 10 }), [])
   t.same(await store.nodes.orphans({ protocols: ['fake'], limit: 10 }), [])
-  t.same(await store.interrupts.open({}, 'fake', 's'), [])
   await store.close()
 })
 
