@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 
-/** The bus was closed, with all its topics. */
-export const BusClosedError = createError('AGT_ERR_BUS_CLOSED', 'The event bus is closed.', 503)
+/** The bus was closed, with all its topics, or this topic was dropped from it. */
+export const BusClosedError = createError('AGT_ERR_BUS_CLOSED', 'The event bus is closed, or has dropped this topic.', 503)
 
 /** As many topics as the bus may hold are in use. */
 export const TopicLimitError = createError<[number]>('AGT_ERR_BUS_TOPIC_LIMIT', 'All %d topics of this server are in use; try again later.', 503)

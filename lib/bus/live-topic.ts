@@ -103,7 +103,7 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
   }
 
   attach (options: AttachOptions): Attachment {
-    if (this.#isClosed) return this.#refuse(options)
+    if (!this.#takesReaders) return this.#refuse(options)
     const view = this.#backlog.view(options.view)
     this.encode(view)
     const { seq, gap } = startOf(this.#log, options, (at) => view.hasLost(at))
@@ -111,11 +111,6 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     view.readers.add(reader, this.#log)
     if (reader.isLossless) this.#gate.add(reader)
     this.#readers++
-    if (this.#isClosed || !this.#host.takesReaders) {
-      reader.finish('closed')
-      if (this.#isClosed) this.#backlog.release()
-      return reader
-    }
     this.#host.touch(this)
     reader.start(gap)
     this.#settle()
@@ -126,15 +121,12 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     const subscription = new Subscription(this.#log, options, (gone) => {
       if (this.#subscriptions.delete(gone)) this.#left()
     })
-    if (this.#isClosed || !this.#host.takesReaders) {
-      subscription.close()
-      return subscription
-    }
+    if (!this.#takesReaders) subscription.close()
     if (!subscription.isClosed) {
       this.#subscriptions.add(subscription)
       this.#readers++
     }
-    this.#host.touch(this)
+    if (!this.#isClosed) this.#host.touch(this)
     return subscription
   }
 
@@ -206,9 +198,16 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     this.#left()
   }
 
-  /** The reader keeps the cursor it came with: nothing is known here of what lies behind it. */
-  #refuse ({ after, sink }: AttachOptions): Attachment {
-    const cursor = readCursor(after ?? { seq: 0 }) ?? { seq: 0 }
+  get #takesReaders (): boolean {
+    return !this.#isClosed && this.#host.takesReaders
+  }
+
+  /** The reader keeps the cursor it came with, or it would skip what it was not given. */
+  #refuse ({ after, from, sink }: AttachOptions): Attachment {
+    const { epoch, stored } = this.#log
+    const asked = after === undefined ? undefined : readCursor(after)
+    const cursor = asked ?? { epoch, seq: from === 'live' ? stored : 0 }
+    if (!this.#isClosed) this.#host.touch(this)
     sink.end('closed', cursor)
     return { cursor, lagBytes: 0, resume: ignore, close: ignore }
   }

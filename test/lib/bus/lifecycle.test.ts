@@ -134,6 +134,38 @@ t.test('closing the bus ends every reader with its cursor and frees everything',
   t.strictSame([idle.seqs.length, stalled.seqs.length], seen)
 })
 
+t.test('a sink may close the bus or another reader while it is ended', async (t) => {
+  const bus = new EventBus()
+  const topic = bus.topic('t')
+  const [one, two, three] = [new Recorder(), new Recorder(), new Recorder()]
+  topic.attach({ view: lines(), sink: one })
+  const second = topic.attach({ view: lines(), sink: two })
+  topic.attach({ view: lines(), sink: three })
+  one.onEnd = () => {
+    second.close()
+    bus.close()
+  }
+  bus.close()
+  t.strictSame([one.ends, two.ends, three.ends], [[['closed', 0]], [], [['closed', 0]]])
+  t.strictSame([topic.readers, bus.size], [0, 0])
+})
+
+t.test('a topic that is dropped before its time ends its readers, and its key begins a new life', async (t) => {
+  const bus = new EventBus()
+  t.teardown(() => bus.close())
+  const topic = bus.topic('t')
+  const sink = new Recorder()
+  topic.attach({ view: lines(), sink })
+  topic.append({ data: 'a' })
+  await delivered()
+  bus.drop('t')
+  bus.drop('t')
+  t.strictSame([sink.seqs, sink.ends], [[1], [['closed', 1]]])
+  t.strictSame([bus.find('t'), bus.size, bus.bytes], [undefined, 0, 0])
+  t.throws(() => topic.append({ data: 'b' }), { code: 'AGT_ERR_BUS_CLOSED' })
+  t.not(bus.topic('t').epoch, topic.epoch)
+})
+
 t.test('a closed bus and its topics refuse what would be lost', async (t) => {
   const bus = new EventBus()
   const topic = bus.topic('t')
@@ -144,14 +176,22 @@ t.test('a closed bus and its topics refuse what would be lost', async (t) => {
   t.throws(() => bus.publish('u', { data: 1 }), { code: 'AGT_ERR_BUS_CLOSED' })
   t.throws(() => bus.subscribe('u'), { code: 'AGT_ERR_BUS_CLOSED' })
   const sink = new Recorder()
-  topic.attach({ view: lines(), sink, after: { seq: 0 }, lossless: true })
-  for (const after of [undefined, 'x', { epoch: 'other', seq: 7 }]) {
-    const attachment = topic.attach({ view: lines(), sink, after })
+  const { epoch } = topic
+  const attachments = [
+    topic.attach({ view: lines(), sink, after: { epoch: 'other', seq: 7 }, lossless: true }),
+    topic.attach({ view: lines(), sink, after: `${epoch}.0` }),
+    topic.attach({ view: lines(), sink, after: 'garbage' }),
+    topic.attach({ view: lines(), sink }),
+    topic.attach({ view: lines(), sink, from: 'live' })
+  ]
+  t.strictSame(attachments.map(({ cursor, lagBytes }) => [cursor, lagBytes]), [
+    [{ epoch: 'other', seq: 7 }, 0], [{ epoch, seq: 0 }, 0], [{ epoch, seq: 0 }, 0], [{ epoch, seq: 0 }, 0], [{ epoch, seq: 1 }, 0]
+  ], 'each with the cursor it came with')
+  for (const attachment of attachments) {
     attachment.resume()
     attachment.close()
-    t.strictSame(attachment, { ...attachment, cursor: typeof after === 'object' ? after : { seq: 0 }, lagBytes: 0 })
   }
-  t.strictSame([sink.chunks, sink.gaps, sink.ends], [[], [], [['closed', 0], ['closed', 0], ['closed', 0], ['closed', 7]]])
+  t.strictSame([sink.chunks, sink.gaps, sink.ends], [[], [], [7, 0, 0, 0, 1].map((seq) => ['closed', seq])])
   t.strictSame(await topic.subscribe().next(), { done: true, value: undefined })
   topic.end()
   t.equal(topic.ready(), undefined)

@@ -23,6 +23,7 @@ export class Recorder implements Sink {
   room: number
   answer: ((gap: Gap) => GapAnswer) | undefined
   onWrite: (() => void) | undefined
+  onEnd: (() => void) | undefined
 
   constructor (room = Infinity) {
     this.room = room
@@ -53,6 +54,7 @@ export class Recorder implements Sink {
 
   end (why: AttachmentEnd, cursor: Cursor): void {
     this.ends.push([why, cursor.seq])
+    this.onEnd?.()
   }
 }
 
