@@ -6,7 +6,7 @@ import { type FoldKeeper } from './fold.ts'
 import { type RunProtocol, type Snapshot } from './protocol.ts'
 import { type Run } from './run.ts'
 
-/** A run that this node does not execute, as the store holds it. */
+/** A run that this node does not execute, as the store holds it. Made of its record; `update` it once its events are in the topic. */
 export class StoredRun implements Run {
   readonly topic: Topic
   readonly fold: FoldKeeper | undefined
@@ -21,7 +21,6 @@ export class StoredRun implements Run {
     this.#record = record
     this.topic = topic
     this.fold = fold
-    this.update(record)
   }
 
   get record (): RunRecord { return this.#record }

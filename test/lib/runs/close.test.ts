@@ -1,0 +1,107 @@
+import t from 'tap'
+import { EventBus } from '../../../lib/bus/index.ts'
+import { memoryStore } from '../../../lib/stores/index.ts'
+import { ledgerView } from '../../helpers/ledger-protocol.ts'
+import { askFor, makeEngine, Reader, runOf, turn } from '../../helpers/run-engine.ts'
+import { kindsOf, specOf } from '../../helpers/run-specs.ts'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+
+t.test('every run has its terminal, and every reader its end, when the engine is closed', async (t) => {
+  const bus = new EventBus()
+  t.teardown(() => { bus.close() })
+  const { engine, store } = makeEngine(t, { bus })
+  const agent = new ScriptedAgent()
+  const running = runOf(await engine.start(specOf(agent)))
+  const queued = runOf(await engine.start(specOf(agent, { clientId: 'r2', onBusySession: 'queue' })))
+  const waiting = runOf(await engine.start(specOf(agent, { clientId: 'r3', session: 's3' })))
+  const executions = [await agent.called(), await agent.called()]
+  const execution = executions.find(({ context }) => context.runId === 'r1')
+  const asking = executions.find(({ context }) => context.runId === 'r3')
+  await asking?.say(...askFor('c1'))
+  asking?.finish()
+  await waiting.settled()
+  await execution?.text('x')
+  const reader = new Reader(running, ledgerView('full'))
+  const closed = engine.close()
+  t.equal(engine.close(), closed, 'closing again is the same closing')
+  await closed
+  t.same(kindsOf(running), ['started', 'text', 'text-end', 'error'])
+  t.match(running.record, { state: 'cancelled', end: { kind: 'interrupted', code: 'shutdown' } })
+  t.match(queued.record, { state: 'cancelled', end: { kind: 'interrupted', code: 'shutdown' } })
+  t.equal(waiting.record.state, 'waiting')
+  t.equal((await store.runs.get(waiting.record.key))?.state, 'waiting', 'waiting runs stay as they are')
+  t.equal(reader.end, 'complete')
+  t.equal(reader.lines.length, 4)
+  t.match(execution?.context.signal.reason, { source: 'system' })
+})
+
+t.test('an agent that does not settle gets half of the time', async (t) => {
+  const { engine } = makeEngine(t)
+  const agent = new ScriptedAgent()
+  const run = runOf(await engine.start(specOf(agent, { cancelGraceMs: 60_000 })))
+  const execution = await agent.called()
+  execution.isDeaf = true
+  await engine.close({ timeoutMs: 40 })
+  t.match(run.record, { state: 'cancelled', end: { code: 'shutdown' } })
+})
+
+t.test('closing ends in time although the store is gone, and says nothing untrue', async (t) => {
+  const base = memoryStore()
+  t.teardown(() => base.close())
+  const bus = new EventBus()
+  t.teardown(() => { bus.close() })
+  const { engine, plan } = makeEngine(t, { bus, store: base })
+  const agent = new ScriptedAgent()
+  const run = runOf(await engine.start(specOf(agent)))
+  const own = new Reader(run, ledgerView('full'), { upTo: 'last' })
+  await agent.called()
+  await turn()
+  plan.failBefore('runs.commit', { times: Infinity })
+  await engine.close({ timeoutMs: 20 })
+  plan.heal()
+  await turn()
+  t.same(own.lines.length, 1)
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => { setTimeout(resolve, 5) })
+  t.equal(run.record.state, 'lost')
+  t.equal(own.lines.length, 1)
+  const other = makeEngine(t, { store: base })
+  t.match(await base.leases.takeover(run.record.key, { node: 'x', op: 'x', ms: 1_000 }), { kind: 'taken' }, 'others may end it at once')
+  await other.engine.close()
+})
+
+t.test('a lease that can not be given back is logged', async (t) => {
+  const warnings: string[] = []
+  const logger = { debug () {}, info () {}, warn: (_fields: object, sentence: string) => { warnings.push(sentence) }, error () {}, child: () => logger }
+  const { engine, plan } = makeEngine(t, { logger })
+  const agent = new ScriptedAgent()
+  runOf(await engine.start(specOf(agent)))
+  await agent.called()
+  plan.failBefore('runs.commit', { times: Infinity })
+  plan.failBefore('leases.release', { times: Infinity })
+  await engine.close({ timeoutMs: 20 })
+  t.ok(warnings.includes('a lease could not be given back; it runs out by itself'))
+})
+
+t.test('a start that is under way is waited for', async (t) => {
+  const { engine, plan } = makeEngine(t)
+  const hold = plan.hold('runs.create')
+  const start = engine.start(specOf(new ScriptedAgent()))
+  await hold.arrived
+  const closed = engine.close()
+  hold.release()
+  const run = runOf(await start)
+  await closed
+  t.match(run.record, { state: 'cancelled', end: { code: 'shutdown' } })
+})
+
+t.test('a start that fails meanwhile does not hold the closing up', async (t) => {
+  const { engine, plan } = makeEngine(t)
+  const hold = plan.hold('index.add')
+  const start = engine.start(specOf(new ScriptedAgent()))
+  await hold.arrived
+  const closed = engine.close()
+  plan.failBefore('runs.create')
+  hold.release()
+  await t.rejects(start, { code: 'AGT_ERR_STORE_UNAVAILABLE' })
+  await closed
+})

@@ -1,0 +1,163 @@
+import t from 'tap'
+import { Burst } from '../../../lib/runs/burst.ts'
+import { Deadlines } from '../../../lib/runs/deadline.ts'
+import { FlowControl, type FlowControlOptions } from '../../../lib/runs/flow.ts'
+import { memoryStore } from '../../../lib/stores/index.ts'
+import { agentOf, makeEngine, runOf, turn } from '../../helpers/run-engine.ts'
+import { specOf } from '../../helpers/run-specs.ts'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+
+t.test('an agent that never waits gives way to the event loop', async (t) => {
+  const { engine } = makeEngine(t)
+  let turns = 0
+  let isOver = false
+  const count = (): void => {
+    turns++
+    if (!isOver) setImmediate(count)
+  }
+  setImmediate(count)
+  const run = runOf(await engine.start(specOf(agentOf(async function * () {
+    for (let i = 0; i < 6_400; i++) yield { type: 'TEXT_BLOCK_DELTA' as const, blockId: 'b', delta: 'x' }
+  }), { replay: { maxEvents: 10_000, maxBytes: 10_000_000, ttlMs: 1_000 } })))
+  await run.ended
+  isOver = true
+  t.ok(turns >= 99, `${turns} turns`)
+})
+
+t.test('an agent can be stopped although it never waits', async (t) => {
+  const { engine } = makeEngine(t)
+  const run = runOf(await engine.start(specOf(agentOf(async function * () {
+    for (;;) yield { type: 'TEXT_BLOCK_DELTA' as const, blockId: 'b', delta: 'x' }
+  }))))
+  await turn()
+  await engine.stop(run)
+  t.equal(run.record.state, 'cancelled')
+})
+
+t.test('events that come together are stored together', async (t) => {
+  const { engine, plan } = makeEngine(t)
+  const run = runOf(await engine.start(specOf(agentOf(async function * () {
+    for (let i = 0; i < 640; i++) yield { type: 'TEXT_BLOCK_DELTA' as const, blockId: 'b', delta: 'x' }
+  }))))
+  await run.ended
+  t.ok(plan.count('log.append') < 100, `${plan.count('log.append')} appends`)
+})
+
+t.test('with the store away an agent runs ahead to the limit, then waits, then is ended', async (t) => {
+  const { engine, plan } = makeEngine(t, { storeTimeoutMs: 30 })
+  const agent = new ScriptedAgent()
+  const run = runOf(await engine.start(specOf(agent, { replay: { maxEvents: 1_000, maxBytes: 10_000_000, ttlMs: 1_000 } })))
+  const execution = await agent.called()
+  plan.failBefore('log.append', { times: Infinity })
+  for (let i = 0; i < 50; i++) execution.text('x'.repeat(20_000)).catch(() => {})
+  for (let i = 0; i < 20; i++) await turn()
+  const { pulls } = execution
+  t.ok(pulls > 10 && pulls < 20, `${pulls} events ahead`)
+  for (let i = 0; i < 20; i++) await turn()
+  t.equal(execution.pulls, pulls)
+  t.match(await run.ended, { state: 'failed', end: { code: 'STORE_UNAVAILABLE' } })
+  t.match(execution.context.signal.reason, { name: 'AbortError' })
+})
+
+t.test('an agent that waited for the store goes on when it is back', async (t) => {
+  const { engine, store, plan } = makeEngine(t)
+  const agent = new ScriptedAgent()
+  const run = runOf(await engine.start(specOf(agent, { replay: { maxEvents: 1_000, maxBytes: 10_000_000, ttlMs: 1_000 } })))
+  const execution = await agent.called()
+  const hold = plan.hold('log.append')
+  for (let i = 0; i < 30; i++) execution.text('x'.repeat(20_000)).catch(() => {})
+  for (let i = 0; i < 20; i++) await turn()
+  hold.release()
+  execution.finish()
+  const record = await run.ended
+  t.equal(record.state, 'completed')
+  t.equal((await store.log.read(record.key, 0, 1_000))?.events.length, run.topic.last)
+})
+
+t.test('a run that can not say that it runs tells its caller so', async (t) => {
+  const { engine, plan } = makeEngine(t)
+  const agent = new ScriptedAgent()
+  const first = runOf(await engine.start(specOf(agent)))
+  const execution = await agent.called()
+  const second = runOf(await engine.start(specOf(agent, { clientId: 'r2', onBusySession: 'queue' })))
+  plan.failBefore('runs.update')
+  execution.finish()
+  await first.ended
+  t.match(await second.ended, { state: 'failed', end: { code: 'STORE_UNAVAILABLE' } })
+  t.equal(agent.executions.length, 1)
+})
+
+t.test('a queued run that was taken away begins nothing', async (t) => {
+  const { engine, store } = makeEngine(t)
+  const agent = new ScriptedAgent()
+  const first = runOf(await engine.start(specOf(agent)))
+  const execution = await agent.called()
+  const second = runOf(await engine.start(specOf(agent, { clientId: 'r2', onBusySession: 'queue' })))
+  await store.leases.release(second.record.key, 1)
+  await store.leases.takeover(second.record.key, { node: 'other', op: 'x', ms: 60_000 })
+  execution.finish()
+  await first.ended
+  t.equal((await second.ended).state, 'lost')
+  t.equal(agent.executions.length, 1)
+})
+
+t.test('a run that is fenced in mid-stream falls silent', async (t) => {
+  const { engine, store } = makeEngine(t)
+  const agent = new ScriptedAgent()
+  const run = runOf(await engine.start(specOf(agent)))
+  const execution = await agent.called()
+  await turn()
+  await store.leases.release(run.record.key, 1)
+  await store.leases.takeover(run.record.key, { node: 'other', op: 'x', ms: 60_000 })
+  execution.text('x').catch(() => {})
+  t.equal((await run.ended).state, 'lost')
+  t.equal(execution.returns, 1)
+})
+
+t.test('what is due is done in order before anything else is asked', async (t) => {
+  const done: string[] = []
+  const flow = new FlowControl({
+    burst: new Burst(), patienceMs: 1_000, writeTimeoutMs: 1_000, lease: { isCurrent: () => true }, log: { tick: () => performance.now(), topic: { ready: () => undefined }, storeReady: () => undefined }
+  } as unknown as FlowControlOptions)
+  flow.after(async () => { done.push('a') })
+  flow.after(async () => { done.push('b') })
+  await flow.blocked()
+  t.same(done, ['a', 'b'])
+  t.equal(flow.blocked(), undefined)
+})
+
+t.test('a stretch of work', async (t) => {
+  const burst = new Burst()
+  const first = burst.turn
+  t.equal(burst.isOver(0), false)
+  t.equal(burst.isOver(4), false)
+  t.equal(burst.isOver(5), true)
+  const next = burst.nextTurn()
+  t.equal(burst.nextTurn(), next)
+  await next
+  t.equal(burst.turn, first + 1)
+  t.equal(burst.isOver(100), false, 'a new turn begins')
+  await turn()
+})
+
+t.test('deadlines', async (t) => {
+  const alive = setInterval(() => {}, 60_000)
+  t.teardown(() => { clearInterval(alive) })
+  const deadlines = new Deadlines(40)
+  t.equal(await deadlines.run('kv.get', async () => 'x'), 'x')
+  const cause = new Error('no')
+  await t.rejects(deadlines.run('kv.get', async () => { throw cause }), { code: 'AGT_ERR_STORE_UNAVAILABLE', cause })
+  await t.rejects(deadlines.run('kv.get', () => { throw cause }), { code: 'AGT_ERR_STORE_UNAVAILABLE', cause })
+  const coded = Object.assign(new Error('full'), { code: 'AGT_ERR_STORE_FULL' })
+  await t.rejects(deadlines.run('kv.get', async () => { throw coded }), coded)
+  let late: (value: string) => void = () => {}
+  const slow = deadlines.run('kv.get', () => new Promise<string>((resolve) => { late = resolve }))
+  await t.rejects(slow, { code: 'AGT_ERR_STORE_UNAVAILABLE' })
+  late('x')
+  const two = [deadlines.run('kv.get', () => new Promise(() => {})), deadlines.run('kv.get', () => new Promise(() => {}))]
+  for (const call of two) await t.rejects(call, { code: 'AGT_ERR_STORE_UNAVAILABLE' })
+  const store = memoryStore()
+  t.teardown(() => store.close())
+  t.equal(await deadlines.bound(store).kv.get({ owner: {}, space: 's', key: 'k' }), undefined)
+  deadlines.close()
+})
