@@ -45,17 +45,17 @@ export class Wheel {
   /** Visits the entry in that many ticks, and no longer when it was due before. */
   schedule (entry: WheelEntry, ticks: number): void {
     if (entry.slot === -1) this.#size++
-    else this.#slots[entry.slot]?.delete(entry)
+    else this.#slotOf(entry).delete(entry)
     entry.due = this.now + ticks
     entry.slot = (this.now + Math.min(ticks, SLOTS)) % SLOTS
-    this.#slots[entry.slot]?.add(entry)
+    this.#slotOf(entry).add(entry)
     this.#timer ??= setInterval(() => this.#tick(), this.#tickMs).unref()
   }
 
   /** Forgets the entry; the last one to go stops the timer. */
   remove (entry: WheelEntry): void {
     if (entry.slot === -1) return
-    this.#slots[entry.slot]?.delete(entry)
+    this.#slotOf(entry).delete(entry)
     entry.slot = -1
     this.#size--
     if (this.#size > 0) return
@@ -63,11 +63,15 @@ export class Wheel {
     this.#timer = undefined
   }
 
+  #slotOf (entry: WheelEntry): Set<WheelEntry> {
+    return this.#slots[entry.slot] as Set<WheelEntry> // an entry in the wheel has a slot below SLOTS
+  }
+
   #tick (): void {
     this.now++
     const index = this.now % SLOTS
     // A copy, because a visit may close other streams: what has left this slot by its turn is passed over.
-    for (const entry of [...this.#slots[index] ?? []]) {
+    for (const entry of [...this.#slots[index] as Set<WheelEntry>]) { // index is below SLOTS
       if (entry.slot !== index) continue
       const ticks = entry.due > this.now ? entry.due - this.now : entry.visit(this.now)
       if (ticks > 0) this.schedule(entry, ticks)

@@ -118,6 +118,7 @@ t.test('over HTTP/2 no header of the connection is sent, and streams, stalls and
   app.addHook('onRequest', async (request, reply) => { reply.header('connection', 'keep-alive').header('x-run', 'r1').header('set-cookie', ['a=1', 'b=2']) })
   app.addHook('preClose', async () => hub.close())
   app.get('/', async (request, reply) => {
+    if (request.headers['x-reset'] !== undefined) reply.raw.stream.close(8) // as by a client, whose reset was read but not told yet
     const response = hub.open(reply)
     response.follow(topic, { view })
     response.closed.then((end) => ends.push(end), t.fail)
@@ -155,6 +156,12 @@ t.test('over HTTP/2 no header of the connection is sent, and streams, stalls and
   gone.stream.close(8)
   await once(gone.stream, 'close')
   while (topic.readers > 1) await new Promise((resolve) => { setImmediate(resolve) })
+
+  const reset = session.request({ ':path': '/', 'x-reset': '1' })
+  reset.on('error', () => {})
+  await once(reset, 'close')
+  t.equal(ends.pop(), 'disconnected')
+  t.equal(topic.readers, 1)
 
   const stalled = await open()
   topic.append({ data: 'x'.repeat(1_000_000) })

@@ -11,6 +11,10 @@ function fill (topic: Topic, count: number, size = 10): void {
   for (let n = 0; n < count; n++) topic.append({ data: JSON.stringify({ n, text: 'x'.repeat(size) }) })
 }
 
+function turn (): Promise<void> {
+  return new Promise((resolve) => { setImmediate(resolve) })
+}
+
 function textOf (topic: Topic, after = 0): string {
   return topic.read(after).map(({ seq, data }) => `id: ${topic.epoch}.${seq}\ndata: ${data}\n\n`).join('')
 }
@@ -80,7 +84,6 @@ t.test('a stalled reader goes on where it was, and finds a gap in the place of w
     view,
     gap: ({ reason, oldest, last }) => encodeFrame({ event: 'gap', data: JSON.stringify({ reason, oldest, last }) })
   })
-  const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve) })
   for (let n = 0; n < 400; n++) {
     fill(topic, 1, 50_000)
     await turn()
@@ -96,6 +99,43 @@ t.test('a stalled reader goes on where it was, and finds a gap in the place of w
   t.equal(await response.closed, 'ended')
 })
 
+t.test('a stalled reader of small events holds no more than its socket takes, and gets all of them when it goes on', async (t) => {
+  const topic = new EventBus({ replay: { maxEvents: 100_000, maxBytes: 100e6 } }).topic('a')
+  const { port, next } = await streams(t)
+  await using client = await connect('GET', '/', { port })
+  const { response } = await next()
+  const attachment = response.follow(topic, { view })
+  while (attachment.lagBytes === 0) {
+    fill(topic, 1, 3000)
+    await turn()
+  }
+  const pending = response.pendingBytes
+  fill(topic, 100, 3000)
+  await turn()
+  t.equal(response.pendingBytes, pending)
+  t.ok(pending < 64 * 1024)
+  topic.end()
+  t.equal(await client.text(), textOf(topic))
+  t.equal(await response.closed, 'ended')
+})
+
+t.test('a stream ended while its reader stalls is complete when the reader goes on', async (t) => {
+  const topic = new EventBus({ replay: { maxEvents: 100_000, maxBytes: 100e6 } }).topic('a')
+  const { port, next } = await streams(t)
+  await using client = await connect('GET', '/', { port })
+  const { response } = await next()
+  const attachment = response.follow(topic, { view })
+  while (attachment.lagBytes === 0) {
+    fill(topic, 1, 3000)
+    await turn()
+  }
+  const { seq } = attachment.cursor
+  response.end('data: end\n\n')
+  t.equal(await client.text(), textOf(topic).slice(0, textOf(topic).length - textOf(topic, seq).length) + 'data: end\n\n')
+  t.equal(await response.closed, 'ended')
+  t.equal(topic.readers, 0)
+})
+
 t.test('a reader too far behind is cut, with the cursor to come back with', async (t) => {
   const topic = new EventBus({ replay: { maxEvents: 10_000, maxBytes: 100e6 } }).topic('a')
   const { port, next } = await streams(t)
@@ -104,7 +144,7 @@ t.test('a reader too far behind is cut, with the cursor to come back with', asyn
   response.follow(topic, { view, maxLagBytes: 1_000_000 })
   while (response.isOpen) {
     fill(topic, 1, 50_000)
-    await new Promise((resolve) => { setImmediate(resolve) })
+    await turn()
   }
   t.equal(topic.readers, 0)
   const frames = await client.rest()

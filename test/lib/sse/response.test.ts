@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
+import { connect as connectSocket } from 'node:net'
 import t from 'tap'
 import { SseEndedError, SseHub, type SseResponse } from '../../../lib/sse/index.ts'
 import { connect } from '../../helpers/sse-client.ts'
@@ -59,6 +60,18 @@ t.test('what belongs to one connection or to a body of known length is left out,
   response.end()
 })
 
+t.test('headers put on the raw response before are sent as well, ours still winning', async (t) => {
+  const hub = new SseHub()
+  const { port } = await serve(t, (reply) => {
+    reply.raw.setHeader('x-raw', 'yes').setHeader('content-length', '5').setHeader('content-type', 'text/plain')
+    hub.open(reply).end()
+  })
+  await using client = await connect('GET', '/', { port })
+  t.equal(client.headers['x-raw'], 'yes')
+  t.equal(client.headers['content-length'], undefined)
+  t.equal(client.headers['content-type'], 'text/event-stream; charset=utf-8')
+})
+
 t.test('frames written are the frames read, and an ended stream is complete', async (t) => {
   const { port, next, hub } = await streams(t)
   await using client = await connect('GET', '/', { port })
@@ -103,6 +116,21 @@ t.test('a signal asked for after the end has fired already', async (t) => {
   await response.closed
   t.equal(response.signal.aborted, true)
   t.equal(response.signal.reason.end, 'disconnected')
+})
+
+t.test('a client that left before the stream was opened is a disconnect as well', async (t) => {
+  const hub = new SseHub()
+  const opened = deferred<SseResponse>()
+  const { port } = await serve(t, (reply) => {
+    reply.raw.once('close', () => setImmediate(() => { opened.resolve(hub.open(reply)) }))
+    client.destroy()
+  })
+  const client = connectSocket(port, '127.0.0.1')
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  const response = await opened.promise
+  t.equal(await response.closed, 'disconnected')
+  t.equal(response.signal.reason.end, 'disconnected')
+  t.equal(hub.size, 0)
 })
 
 t.test('a client that stalls and then resets is seen while the writer waits for drain', async (t) => {
