@@ -51,7 +51,10 @@ export interface Leases {
    */
   acquire (key: RunKey, request: LeaseRequest): Promise<AcquireResult>
 
-  /** As `acquire`, and also where the lease has run out by the store's clock: the one way in which an ownership ends against its owner's will (R4, R8). */
+  /**
+   * As `acquire`, and also where the lease has run out by the store's clock: the one way in which an ownership ends against its
+   * owner's will (R4, R8).
+   */
   takeover (key: RunKey, request: LeaseRequest): Promise<TakeoverResult>
 
   /** Extends the lease to `ms` from now. Succeeds after it ran out as long as nobody took over (R8). Repeating it is harmless. */

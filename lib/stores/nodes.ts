@@ -16,7 +16,10 @@ export interface Nodes {
   /** The node is alive for another `ms`. */
   beat (node: string, ms: number): Promise<void>
 
-  /** The run, once it waits, ends with this node and no other. Call it before the run is committed as waiting. Nothing is kept for a run that is not there. */
+  /**
+   * The run, once it waits, ends with this node and no other. Call it before the run is committed as waiting. Nothing is kept for a
+   * run that is not there.
+   */
   bind (node: string, key: RunKey): Promise<void>
 
   /** The run no longer depends on this node. */
