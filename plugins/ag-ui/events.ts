@@ -137,7 +137,7 @@ class AgentMapping implements Mapping {
   }
 
   open (): void {
-    this.#guarded(null, () => {
+    this.#guarded(() => {
       this.#out.event(runStarted(this.#run.input, this.#config, this.#profile))
       for (const { messageId, partType, index } of this.#run.skipped ?? []) {
         this.#out.event({ type: 'CUSTOM', name: 'agentscope.content_skipped', value: { messageId, partType, index } })
@@ -147,14 +147,21 @@ class AgentMapping implements Mapping {
 
   next (event: AgentEvent): void {
     if (this.#failure !== undefined || this.#guard.isEnded) return
-    this.#guarded(event, () => { this.#convert(event) })
+    // No closure here: this is called for each token.
+    try {
+      this.#convert(event)
+      this.#out.flush(event, this.#context)
+    } catch (error) {
+      this.#failure = { thrown: error }
+      throw error
+    }
   }
 
   close (end: RunEnd): void {
     if (this.#guard.isEnded) return
     if (this.#failure !== undefined) return this.#closeFailed(this.#failure.thrown)
     try {
-      this.#guarded(null, () => {
+      this.#guarded(() => {
         const terminal = terminalOf(end, {
           input: this.#run.input,
           config: this.#config,
@@ -173,11 +180,11 @@ class AgentMapping implements Mapping {
     }
   }
 
-  /** Runs a step and shows its events to the enrichers. Whatever throws spoils the run: half a conversion cannot be told. */
-  #guarded (source: AgentEvent | null, step: () => void): void {
+  /** Runs a step of the framework's own and shows its events to the enrichers. Whatever throws spoils the run: half a conversion cannot be told. */
+  #guarded (step: () => void): void {
     try {
       step()
-      this.#out.flush(source, this.#context)
+      this.#out.flush(null, this.#context)
     } catch (error) {
       this.#failure = { thrown: error }
       throw error

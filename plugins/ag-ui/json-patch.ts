@@ -20,12 +20,12 @@ function applyOne (root: Record<string, unknown>, operation: PatchOperation): bo
     case 'test': return equal(read(root, path)?.value, operation.value)
     case 'copy': {
       const source = read(root, operation.from)
-      return source !== undefined && put(root, path, structuredClone(source.value), true)
+      return source !== undefined && put(root, path, structuredClone(source.value), true, true)
     }
     case 'move': {
       if (path.startsWith(`${operation.from}/`)) return false
       const source = take(root, operation.from)
-      return source !== undefined && put(root, path, source.value, true)
+      return source !== undefined && put(root, path, source.value, true, true)
     }
   }
 }
@@ -72,12 +72,13 @@ function take (root: Record<string, unknown>, pointer: string): { readonly value
   return taken
 }
 
-function put (root: Record<string, unknown>, pointer: string, value: unknown, insert: boolean): boolean {
+/** @param lenient takes an index behind the list's end for its end, as the client does for what it moves and copies */
+function put (root: Record<string, unknown>, pointer: string, value: unknown, insert: boolean, lenient = false): boolean {
   const place = parentOf(root, pointer)
   if (place === undefined) return false
   const { parent, key } = place
   if (Array.isArray(parent)) {
-    const index = key === '-' && insert ? parent.length : indexOf(key, insert ? parent.length : parent.length - 1)
+    const index = key === '-' && insert ? parent.length : indexOf(key, lenient ? Number.MAX_SAFE_INTEGER : insert ? parent.length : parent.length - 1)
     if (index === undefined) return false
     parent.splice(index, insert ? 0 : 1, value)
     return true
