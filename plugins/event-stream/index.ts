@@ -1,3 +1,5 @@
+/// <reference types="@fastify/sse" preserve="true" />
+// `reply.sse` and the route option `sse` are part of what this plugin adds, so its declarations bring them along.
 import { fastifySSE } from '@fastify/sse'
 import { type FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'

@@ -221,6 +221,23 @@ t.test('refuses options that cannot be used, by name and value', async (t) => {
   }
 })
 
+t.test('while the app closes its publishers may go on, and nobody new is let in', async (t) => {
+  const app = Fastify()
+  await app.register(eventStream)
+  const seqs: number[] = []
+  const results: unknown[] = []
+  app.addHook('preClose', async () => {
+    seqs.push(app.bus.publish('a', { data: 1 }))
+    results.push(await app.bus.subscribe('a', { from: 'start' }).next())
+  })
+  app.addHook('onClose', async () => { seqs.push(app.bus.publish('a', { data: 2 })) })
+  await app.ready()
+  await app.close()
+  t.same(seqs, [1, 2])
+  t.same(results, [{ done: true, value: undefined }])
+  t.throws(() => app.bus.publish('a', { data: 3 }), { code: 'AGT_ERR_BUS_CLOSED' })
+})
+
 t.test('closing the app ends streams and subscriptions, with cursors', async (t) => {
   const { app, port } = await buildApp(t, {}, (app) => {
     app.get('/sse', { sse: 'only' }, async (request, reply) => { await reply.sse.send(app.bus.subscribe('a')) })
