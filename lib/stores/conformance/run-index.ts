@@ -59,7 +59,7 @@ export const indexCases: Cases = {
       cursor = next
       await started(store, at(`new${page}`, 100 + page))
       // The last run of the page, on which the cursor may stand, and one that is still to come.
-      await store.runs.delete({ owner, protocol: 'fake', id: found.at(-1) ?? '' })
+      await store.runs.delete({ owner, protocol: 'fake', id: `${found.at(-1)}` })
       if (page === 1) await store.runs.delete({ owner, protocol: 'fake', id: 'r15' })
     }
     const wanted = Array.from({ length: 20 }, (_, i) => `r${29 - i}`).filter((id) => id !== 'r15')
