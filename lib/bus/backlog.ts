@@ -57,15 +57,16 @@ export class Backlog {
   /** Last event that every reader which does not stall has been given. */
   get served (): number {
     let served = Infinity
-    for (const { readers } of this.views) if (readers.isActive) served = Math.min(served, readers.served)
+    for (const view of this.views) if (view.readers.isActive && view.readers.served < served) served = view.readers.served
     return served
   }
 
   drop (to: number): void {
     const { log } = this
+    const before = log.bytes
     while (log.oldest <= to) log.dropOldest()
-    for (const view of this.views) view.trim()
-    this.#measure()
+    this.bytes -= before - log.bytes
+    for (const view of this.views) this.bytes -= view.trim()
   }
 
   /** Gives all memory back. */
@@ -79,10 +80,6 @@ export class Backlog {
   #dropUnread (): void {
     if (this.views.every((view) => view.readers.isActive)) return
     this.views = this.views.filter((view) => view.readers.isActive)
-    this.#measure()
-  }
-
-  #measure (): void {
     this.bytes = this.log.bytes
     for (const view of this.views) this.bytes += view.bytes
   }

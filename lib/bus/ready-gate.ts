@@ -5,7 +5,7 @@ const MAX_LAG_BYTES = 64 * 1024
 
 /** The readers that an owner waits for (R17), and the wait. */
 export class ReadyGate {
-  #readers = new Set<ByteReader>()
+  #readers: ByteReader[] = [] // one, as a rule
   #wait: Promise<void> | undefined
   #release: (() => void) | undefined
 
@@ -17,11 +17,11 @@ export class ReadyGate {
   }
 
   add (reader: ByteReader): void {
-    this.#readers.add(reader)
+    this.#readers.push(reader)
   }
 
   delete (reader: ByteReader): void {
-    this.#readers.delete(reader)
+    this.#readers = this.#readers.filter((other) => other !== reader)
     this.settle()
   }
 

@@ -1,5 +1,6 @@
 const LANES = 3
 const FIRST_CAPACITY = 16
+const NO_LANES = new Float64Array(0)
 
 /** Where each frame of a view lies: a ring by sequence of end offset, bytes of head, bytes of tail. */
 export class Spans {
@@ -10,7 +11,7 @@ export class Spans {
   /** End offset of the event before `first`. */
   start: number
 
-  #lanes = new Float64Array(0)
+  #lanes = NO_LANES
   #mask = -1
 
   constructor (first: number) {
@@ -60,7 +61,7 @@ export class Spans {
   reset (first: number, start: number): void {
     this.first = this.next = first
     this.start = start
-    this.#lanes = new Float64Array(0)
+    this.#lanes = NO_LANES
     this.#mask = -1
   }
 

@@ -44,7 +44,7 @@ export class ViewLog {
 
   /** Whether somebody whose last event is `seq` has lost an event of this view. */
   hasLost (seq: number): boolean {
-    return seq < this.log.oldest - 1 && seq < this.#gone
+    return seq < this.#gone
   }
 
   /** Frames what came since; returns the bytes that were added. */
@@ -86,9 +86,10 @@ export class ViewLog {
     return seq < this.spans.first || seq >= this.spans.next ? 0 : this.spans.endOf(seq) - this.spans.endOf(seq - 1)
   }
 
-  /** Follows the log, which has dropped everything before its `oldest`. */
-  trim (): void {
+  /** Follows the log, which has dropped everything before its `oldest`; returns the bytes that went. */
+  trim (): number {
     const { spans, log } = this
+    const start = spans.start
     while (spans.first < log.oldest && spans.first < spans.next) {
       const before = spans.start
       const seq = spans.first
@@ -97,7 +98,8 @@ export class ViewLog {
     }
     if (spans.first === spans.next) this.#slabs.release()
     else this.#slabs.trim(spans.start)
-    if (this.#from < spans.start) this.#forgetSlice()
+    if (this.#from < spans.start && this.#from !== -1) this.#forgetSlice()
+    return spans.start - start
   }
 
   /** Gives all memory back; what is still kept in the log is framed again when somebody reads it. */
