@@ -28,14 +28,14 @@ export class OrderGuard implements EventSink {
   readonly #init: GuardInit
   #started = false
   #ended: 'RUN_FINISHED' | 'RUN_ERROR' | undefined
-  readonly #text = new Map<string, Owner>()
-  readonly #reasoning = new Map<string, Owner>()
-  readonly #spans = new Map<string, Owner>()
-  readonly #calls = new Map<string, Owner>()
+  readonly #text = new Set<string>()
+  readonly #reasoning = new Set<string>()
+  readonly #spans = new Set<string>()
+  readonly #calls = new Set<string>()
   readonly #steps = new Map<string, { readonly name: string, readonly owner: Owner }>()
   /** Subagent runs: true while active. */
   readonly #subagents = new Map<string, boolean>()
-  /** First owner of each id, by kind; an id never changes hands. */
+  /** Owner of each id, by kind: whoever came first, until a snapshot or a result says it anew. */
   readonly #owners = { message: new Map<string, Owner>(), call: new Map<string, Owner>(), reasoning: new Map<string, Owner>(), activity: new Map<string, Owner>() }
 
   constructor (next: EventSink, init: GuardInit) {
@@ -69,12 +69,13 @@ export class OrderGuard implements EventSink {
 
   /** Events that end what is open, in the order of section 9.6. They are to be sent through this guard, which then knows them ended. */
   closing (failed: boolean): AgUiEvent[] {
+    const { message, reasoning, call } = this.#owners
     const tag = (owner: Owner): { subagentRunId?: string } => owner === undefined ? {} : { subagentRunId: owner }
     return [
-      ...Array.from(this.#text, ([messageId, owner]): AgUiEvent => ({ type: 'TEXT_MESSAGE_END', messageId, ...tag(owner) })),
-      ...Array.from(this.#reasoning, ([messageId, owner]): AgUiEvent => ({ type: 'REASONING_MESSAGE_END', messageId, ...tag(owner) })),
-      ...Array.from(this.#spans, ([messageId, owner]): AgUiEvent => ({ type: 'REASONING_END', messageId, ...tag(owner) })),
-      ...Array.from(this.#calls, ([toolCallId, owner]): AgUiEvent => ({ type: 'TOOL_CALL_END', toolCallId, ...tag(owner) })),
+      ...Array.from(this.#text, (messageId): AgUiEvent => ({ type: 'TEXT_MESSAGE_END', messageId, ...tag(message.get(messageId)) })),
+      ...Array.from(this.#reasoning, (messageId): AgUiEvent => ({ type: 'REASONING_MESSAGE_END', messageId, ...tag(reasoning.get(messageId)) })),
+      ...Array.from(this.#spans, (messageId): AgUiEvent => ({ type: 'REASONING_END', messageId, ...tag(reasoning.get(messageId)) })),
+      ...Array.from(this.#calls, (toolCallId): AgUiEvent => ({ type: 'TOOL_CALL_END', toolCallId, ...tag(call.get(toolCallId)) })),
       ...Array.from(this.#steps.values(), ({ name, owner }): AgUiEvent => ({ type: 'STEP_FINISHED', stepName: name, ...tag(owner) })),
       // The one started last is the innermost.
       ...[...this.#subagents].reverse().flatMap(([subagentRunId, active]): AgUiEvent[] => active
@@ -98,16 +99,16 @@ export class OrderGuard implements EventSink {
         this.#ended = 'RUN_ERROR'
         return event
       case 'TEXT_MESSAGE_START': return this.#open(event, event.messageId, this.#text, this.#owners.message)
-      case 'TEXT_MESSAGE_CONTENT': return this.#continue(event, event.messageId, this.#text)
-      case 'TEXT_MESSAGE_END': return this.#end(event, event.messageId, this.#text)
+      case 'TEXT_MESSAGE_CONTENT': return this.#continue(event, event.messageId, this.#text, this.#owners.message)
+      case 'TEXT_MESSAGE_END': return this.#end(event, event.messageId, this.#text, this.#owners.message)
       case 'REASONING_START': return this.#open(event, event.messageId, this.#spans, this.#owners.reasoning)
-      case 'REASONING_END': return this.#end(event, event.messageId, this.#spans)
+      case 'REASONING_END': return this.#end(event, event.messageId, this.#spans, this.#owners.reasoning)
       case 'REASONING_MESSAGE_START': return this.#open(event, event.messageId, this.#reasoning, this.#owners.reasoning)
-      case 'REASONING_MESSAGE_CONTENT': return this.#continue(event, event.messageId, this.#reasoning)
-      case 'REASONING_MESSAGE_END': return this.#end(event, event.messageId, this.#reasoning)
+      case 'REASONING_MESSAGE_CONTENT': return this.#continue(event, event.messageId, this.#reasoning, this.#owners.reasoning)
+      case 'REASONING_MESSAGE_END': return this.#end(event, event.messageId, this.#reasoning, this.#owners.reasoning)
       case 'TOOL_CALL_START': return this.#openCall(event)
-      case 'TOOL_CALL_ARGS': return this.#continue(event, event.toolCallId, this.#calls)
-      case 'TOOL_CALL_END': return this.#end(event, event.toolCallId, this.#calls)
+      case 'TOOL_CALL_ARGS': return this.#continue(event, event.toolCallId, this.#calls, this.#owners.call)
+      case 'TOOL_CALL_END': return this.#end(event, event.toolCallId, this.#calls, this.#owners.call)
       case 'TOOL_CALL_RESULT':
         this.#owners.message.set(event.messageId, event.subagentRunId)
         return event
@@ -135,10 +136,7 @@ export class OrderGuard implements EventSink {
         return this.#steps.delete(stepKey(event.stepName, event.subagentRunId)) ? event : this.#refuse(event, 'a step ends by whom and after it was started')
       case 'SUBAGENT_STARTED':
         if (this.#subagents.has(event.subagentRunId)) return this.#refuse(event, 'a subagent run starts once')
-        this.#subagents.set(event.subagentRunId, true)
-        return event.parentSubagentRunId === undefined || this.#subagents.has(event.parentSubagentRunId)
-          ? event
-          : this.#mend(event, 'the parent subagent run is known', ({ parentSubagentRunId: _, ...rest }) => rest)
+        return this.#startSubagent(event)
       case 'SUBAGENT_FINISHED':
       case 'SUBAGENT_ERROR':
         if (this.#subagents.get(event.subagentRunId) !== true) return this.#refuse(event, 'a subagent run ends once, after its start')
@@ -157,12 +155,12 @@ export class OrderGuard implements EventSink {
     }
   }
 
-  #open<Event extends Attributed> (event: Event, id: string, open: Map<string, Owner>, owners: Map<string, Owner>): Event | undefined {
+  #open<Event extends Attributed> (event: Event, id: string, open: Set<string>, owners: Map<string, Owner>): Event | undefined {
     if (open.has(id)) return this.#refuse(event, 'what is open is not opened again')
-    const owned = owners.has(id) ? this.#owned(event, owners.get(id)) : event
-    if (!owners.has(id)) owners.set(id, owned.subagentRunId)
-    open.set(id, owners.get(id))
-    return owned
+    open.add(id)
+    if (owners.has(id)) return this.#owned(event, owners.get(id))
+    owners.set(id, event.subagentRunId)
+    return event
   }
 
   #openCall (event: Extract<AgUiEvent, { type: 'TOOL_CALL_START' }>): AgUiEvent | undefined {
@@ -172,21 +170,24 @@ export class OrderGuard implements EventSink {
     return this.#open(inherits ? this.#owned(event, this.#owners.message.get(parentMessageId)) : event, event.toolCallId, this.#calls, this.#owners.call)
   }
 
-  #continue<Event extends Attributed> (event: Event, id: string, open: Map<string, Owner>): Event | undefined {
-    return open.has(id) ? this.#owned(event, open.get(id)) : this.#refuse(event, 'only what is open goes on')
+  #continue<Event extends Attributed> (event: Event, id: string, open: Set<string>, owners: Map<string, Owner>): Event | undefined {
+    return open.has(id) ? this.#owned(event, owners.get(id)) : this.#refuse(event, 'only what is open goes on')
   }
 
-  #end<Event extends Attributed> (event: Event, id: string, open: Map<string, Owner>): Event | undefined {
-    if (!open.has(id)) return this.#refuse(event, 'only what is open ends')
-    const owned = this.#owned(event, open.get(id))
-    open.delete(id)
-    return owned
+  #end<Event extends Attributed> (event: Event, id: string, open: Set<string>, owners: Map<string, Owner>): Event | undefined {
+    return open.delete(id) ? this.#owned(event, owners.get(id)) : this.#refuse(event, 'only what is open ends')
   }
 
   /** A tag may be absent; one that is there names the owner. */
   #owned<Event extends Attributed> (event: Event, owner: Owner): Event {
     if (event.subagentRunId === undefined || event.subagentRunId === owner) return event
     return this.#mend(event, 'the owner stays the same', ({ subagentRunId: _, ...rest }) => owner === undefined ? rest : { ...rest, subagentRunId: owner })
+  }
+
+  #startSubagent (event: Extract<AgUiEvent, { type: 'SUBAGENT_STARTED' }>): AgUiEvent {
+    const isKnown = event.parentSubagentRunId === undefined || this.#subagents.has(event.parentSubagentRunId)
+    this.#subagents.set(event.subagentRunId, true)
+    return isKnown ? event : this.#mend(event, 'the parent subagent run is known', ({ parentSubagentRunId: _, ...rest }) => rest)
   }
 
   #closeAll (event: AgUiEvent): void {
