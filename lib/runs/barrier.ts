@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { type EventInit } from '../bus/index.ts'
 import { isEnded, type Barrier, type LogEvent, type RunRecord, type RunStore } from '../stores/index.ts'
+import { insist } from './insist.ts'
 import { type Writer } from './writer.ts'
 
 /** Events that may be held behind a pause or a terminal (R3). */
 export const MAX_HELD_EVENTS = 4_096
 /** Payload bytes that may be held. */
 export const MAX_HELD_BYTES = 1024 * 1024
-const RETRY_MS = 50
 
 /** Events that are not told before what they promise is stored. */
 export class HeldEvents {
@@ -59,12 +59,12 @@ export interface BarrierPorts {
  * again under one operation id for as long as R9 allows, so that a lost acknowledgement is no failure.
  */
 export async function commitBarrier (ports: BarrierPorts, record: RunRecord, barrier: Barrier): Promise<BarrierResult> {
-  const { runs, writer } = ports
+  const { runs, writer, patienceMs } = ports
   const op = randomUUID()
-  const until = performance.now() + ports.patienceMs
   let { version } = record
   while (await writer.flush()) {
-    const result = await runs.commit(record.key, { version, fence: record.fence, op }, barrier).catch(() => undefined)
+    const expected = { version, fence: record.fence, op }
+    const result = await insist(() => runs.commit(record.key, expected, barrier), patienceMs).catch(() => undefined)
     switch (result?.kind) {
       case 'ok': return { kind: 'ok', record: result.record }
       case 'missing': return { kind: 'lost' }
@@ -76,9 +76,7 @@ export async function commitBarrier (ports: BarrierPorts, record: RunRecord, bar
       case 'misplaced':
         if (!writer.rewind(result.last)) return { kind: 'unavailable' }
         break
-      case undefined:
-        if (performance.now() >= until) return { kind: 'unavailable' }
-        await new Promise<void>((resolve) => { setTimeout(resolve, RETRY_MS).unref() })
+      case undefined: return { kind: 'unavailable' }
     }
   }
   return { kind: 'unavailable' }

@@ -73,6 +73,7 @@ export class Driver implements Run, ExecutionHost {
   #isEnding = false
   #isAbandoned = false
   #isBound = false
+  #reservations = 0
 
   constructor (host: DriverHost, protocol: RunProtocol, record: RunRecord, log: RunLog, logger: RunLogger) {
     this.#host = host
@@ -91,6 +92,9 @@ export class Driver implements Run, ExecutionHost {
   /** Whether an execution is queued or under way. */
   get isActive (): boolean { return this.#execution !== undefined }
 
+  /** Whether it is active or about to be: nobody else may take its place. */
+  get isReserved (): boolean { return this.isActive || this.#reservations > 0 }
+
   /** The instance that paused, kept because it can not be made again. */
   get keptAgent (): Agent | undefined { return this.#owned.at(-1) }
 
@@ -108,6 +112,12 @@ export class Driver implements Run, ExecutionHost {
 
   snapshot (): Snapshot | undefined {
     return this.#log.snapshot(this.#record)
+  }
+
+  /** Keeps the driver in its place while its next execution is prepared; call what it returns when that has begun or failed. */
+  reserve (): () => void {
+    this.#reservations++
+    return () => { this.#reservations-- }
   }
 
   /** Begins an execution; everything follows by itself. `cause` given: it only ends the run. */
@@ -160,6 +170,19 @@ export class Driver implements Run, ExecutionHost {
     if (cause.kind === 'lost') this.#log.silence()
     execution.abort(abortReason(cause), maxGraceMs)
     return true
+  }
+
+  /** The store holds a newer record of the run, which is over here. */
+  adopt (record: RunRecord): void {
+    this.#record = record
+  }
+
+  /** The run goes on as `run`: whoever waits for this one waits for that. */
+  forward (run: Run): void {
+    run.ended.then((record) => {
+      this.#record = record
+      this.#closed.resolve(record)
+    }, () => {})
   }
 
   /** Gives the run up at once, telling nobody: another node may end it. */

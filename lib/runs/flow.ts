@@ -1,10 +1,10 @@
 import { type Burst } from './burst.ts'
+import { insist } from './insist.ts'
 import { type Lease } from './lease.ts'
 import { type RunLog } from './run-log.ts'
 
 /** Events that one agent may yield before the event loop gets its turn. */
 const MAX_BURST_EVENTS = 64
-const RETRY_MS = 50
 
 /** What flow control works with. */
 export interface FlowControlOptions {
@@ -85,19 +85,11 @@ export class FlowControl {
 
   /** Tries for as long as R9 allows. */
   async #insist (work: () => Promise<unknown>): Promise<void> {
-    const until = performance.now() + this.#options.patienceMs
-    for (;;) {
-      try {
-        await work()
-        return
-      } catch {
-        // The work's own deadline has passed, or the store refused: counted here, told by onUnavailable.
-        if (performance.now() >= until) {
-          this.#options.onUnavailable()
-          return
-        }
-        await new Promise<void>((resolve) => { setTimeout(resolve, RETRY_MS).unref() })
-      }
+    try {
+      await insist(work, this.#options.patienceMs)
+    } catch {
+      // What failed is the store's to log; what follows is told by the run's end.
+      this.#options.onUnavailable()
     }
   }
 }

@@ -28,8 +28,9 @@ export class FoldKeeper {
     return this.#savedSeq
   }
 
+  /** Takes an event of the log; one that is folded in already is passed over. */
   note (event: BusEvent): void {
-    this.#notes.push(event)
+    if (event.seq > this.#seq) this.#notes.push(event)
   }
 
   /** True when enough was stored since the last stored fold for another one. */

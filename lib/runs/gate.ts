@@ -1,5 +1,9 @@
 import { ownerText, type GateHolder, type GateStore, type JsonValue, type Owner } from '../stores/index.ts'
 import { deferred, type Deferred } from './deferred.ts'
+import { insist } from './insist.ts'
+
+/** Milliseconds for which leaving is tried again, so that a hiccup of the store does not keep a session until the ticket runs out. */
+const LEAVE_PATIENCE_MS = 500
 
 /** A run's place in its session's queue. */
 export interface Ticket {
@@ -43,7 +47,7 @@ export class Gates {
       if (ticket.id === id) this.#remove(ticket)
     }
     const { gates } = this.#options
-    await gates.leave(owner, session, id)
+    await insist(() => gates.leave(owner, session, id), LEAVE_PATIENCE_MS)
     this.wake(owner, session)
   }
 

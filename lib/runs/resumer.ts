@@ -23,17 +23,35 @@ export class Resumer {
 
   /** Goes on with a waiting run. Rejects when the store is away; then it waits on. */
   async resume (run: Run, spec: ResumeSpec): Promise<ResumeResult> {
-    const { store, shelf } = this.#parts
+    const { store } = this.#parts
     const { key } = run.record
     const record = await store.runs.get(key)
     if (record?.state !== 'waiting') return { kind: 'not-waiting', run }
-    const agent = spec.agent ?? agentOf(shelf.driver(key.id))
-    if (agent === undefined) return { kind: 'no-agent' }
     const all = await store.interrupts.list(key)
     const open = all.filter(({ state }) => state === 'open' || state === 'expired')
     const problem = checkAnswers(open, spec.decisions)
     if (problem !== undefined) return { kind: 'interrupts', problem }
+    return await this.#reserved(key, async () => await this.#resume(run, spec, open))
+  }
 
+  /** Ends a waiting run. False when it does not wait any more. */
+  async end ({ key }: RunRecord, cause: Cause): Promise<boolean> {
+    return await this.#reserved(key, async () => {
+      const takenAt = performance.now()
+      const ownership = await this.#acquire(key)
+      if (ownership === undefined) return false
+      const driver = await this.#driver(ownership, ENDING_REPLAY)
+      if (driver === undefined) return false
+      driver.begin({ record: ownership.record, takenAt }, cause)
+      await driver.ended
+      return true
+    })
+  }
+
+  async #resume (run: Run, spec: ResumeSpec, open: readonly InterruptRecord[]): Promise<ResumeResult> {
+    const { key } = run.record
+    const agent = spec.agent ?? agentOf(this.#parts.shelf.driver(key.id))
+    if (agent === undefined) return { kind: 'no-agent' }
     const takenAt = performance.now()
     const ownership = await this.#acquire(key)
     if (ownership === undefined) return { kind: 'not-waiting', run }
@@ -45,16 +63,14 @@ export class Resumer {
     }
   }
 
-  /** Ends a waiting run. False when it does not wait any more. */
-  async end (record: RunRecord, cause: Cause): Promise<boolean> {
-    const takenAt = performance.now()
-    const ownership = await this.#acquire(record.key)
-    if (ownership === undefined) return false
-    const driver = await this.#driver(ownership, ENDING_REPLAY)
-    if (driver === undefined) return false
-    driver.begin({ record: ownership.record, takenAt }, cause)
-    await driver.ended
-    return true
+  /** While its next execution is prepared the run's record is ahead of its driver, which nobody may take for stale. */
+  async #reserved<T> (key: RunKey, work: () => Promise<T>): Promise<T> {
+    const release = this.#parts.shelf.driver(key.id)?.reserve()
+    try {
+      return await work()
+    } finally {
+      release?.()
+    }
   }
 
   async #acquire (key: RunKey): Promise<Ownership | undefined> {
@@ -91,8 +107,7 @@ export class Resumer {
     const { shelf, protocols } = this.#parts
     const here = shelf.driver(record.key.id)
     if (here !== undefined && here.topic.last === last) return here
-    if (here !== undefined) shelf.remove(here)
-    const run = await shelf.load(record)
+    const run = here === undefined ? await shelf.load(record) : await shelf.replace(here, record)
     const protocol = protocols.get(record.key.protocol)
     if (!(run instanceof StoredRun) || protocol === undefined) return undefined
     const driver = drive(this.#parts, protocol, record, run.topic, replay, run.fold)

@@ -68,7 +68,7 @@ export class Shelf {
   load (record: RunRecord): Promise<Run | undefined> {
     const { id } = record.key
     const driver = this.#drivers.get(id)
-    if (driver !== undefined) return Promise.resolve(driver)
+    if (driver !== undefined && (driver.isReserved || driver.record.version >= record.version)) return Promise.resolve(driver)
     const loading = this.#loading.get(id)
     if (loading !== undefined) return loading
     const task = this.#load(record).finally(() => { this.#loading.delete(id) })
@@ -87,13 +87,26 @@ export class Shelf {
   }
 
   async #load (record: RunRecord): Promise<Run | undefined> {
+    const waiting = this.#drivers.get(record.key.id)
+    if (waiting !== undefined) return await this.replace(waiting, record)
     const known = this.#atHand(record.key)
-    if (known instanceof StoredRun) {
-      if (known.record.version < record.version) await this.#follow(known, record)
-      return known
-    }
-    if (known !== undefined) return known
-    return this.#read(record)
+    if (known === undefined) return await this.#read(record)
+    if (known.record.version < record.version) await this.#update(known, record)
+    return known
+  }
+
+  async #update (known: Driver | StoredRun, record: RunRecord): Promise<void> {
+    if (known instanceof StoredRun) await this.#follow(known, record)
+    else known.adopt(record)
+  }
+
+  /** A run that waited here was taken up by another node: its log here has ended where it stood. */
+  async replace (waiting: Driver, record: RunRecord): Promise<Run | undefined> {
+    this.remove(waiting)
+    this.#options.bus.drop(waiting.topic.key)
+    const run = await this.#read(record)
+    if (run !== undefined) waiting.forward(run)
+    return run
   }
 
   async #read (record: RunRecord): Promise<Run | undefined> {
@@ -103,7 +116,9 @@ export class Shelf {
     const from = protocol.fold === undefined ? undefined : await store.log.loadFold(record.key)
     const page = await store.log.read(record.key, 0, 1)
     if (page === undefined) return undefined
-    const fold = protocol.fold === undefined ? undefined : new FoldKeeper(protocol.fold, record, from)
+    // What was trimmed before it was folded in can not be told in any way.
+    const isFoldable = page.oldest <= (from?.seq ?? 0) + 1
+    const fold = protocol.fold === undefined || !isFoldable ? undefined : new FoldKeeper(protocol.fold, record, from)
     const topic = bus.topic(topicKey(record.key.id), {
       epoch: record.epoch,
       firstSeq: page.oldest,
@@ -112,18 +127,24 @@ export class Shelf {
       replay: { maxEvents: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
     })
     const run = new StoredRun(protocol, record, topic, fold)
-    await this.#follow(run, record)
-    this.#byTopic.set(topic, run)
-    return run
+    let isWhole = false
+    try {
+      isWhole = await this.#follow(run, record)
+    } finally {
+      if (isWhole) this.#byTopic.set(topic, run)
+      else bus.drop(topic.key)
+    }
+    return isWhole ? run : undefined
   }
 
-  /** Brings a stored run up to what the store holds. */
-  async #follow (run: StoredRun, record: RunRecord): Promise<void> {
+  /** Brings a stored run up to what the store holds; false when it is gone. */
+  async #follow (run: StoredRun, record: RunRecord): Promise<boolean> {
     const { store } = this.#options
     const { topic, fold } = run
     for (;;) {
       const page = await store.log.read(record.key, topic.last, PAGE)
-      if (page === undefined || page.events.length === 0) break
+      if (page === undefined) return false
+      if (page.events.length === 0) break
       for (const { data, event, level } of page.events) {
         const seq = topic.append({ data, event, level })
         fold?.note(logEvent(seq, data, event, level))
@@ -131,6 +152,7 @@ export class Shelf {
       topic.markStored(topic.last)
     }
     run.update(record)
+    return true
   }
 }
 

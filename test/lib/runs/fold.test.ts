@@ -148,4 +148,3 @@ t.test('the keeper folds lazily, in order, and from where it was stored', async 
   t.equal(keeper.isDue(3 + FOLD_EVERY), false)
   t.same(steps, [3, 4, 5])
 })
-

@@ -161,7 +161,7 @@ t.test('a failed undo is logged and its parts run out', async (t) => {
   const logger = { debug () {}, info () {}, warn: (_fields: object, sentence: string) => { warnings.push(sentence) }, error () {}, child: () => logger }
   const { engine, plan } = makeEngine(t, { logger })
   plan.failBefore('runs.create')
-  plan.failBefore('gates.leave')
+  plan.failBefore('gates.leave', { times: Infinity })
   await t.rejects(engine.start(specOf(new ScriptedAgent())), { code: 'AGT_ERR_STORE_UNAVAILABLE' })
   t.same(warnings, ['a failed start could not be undone; its parts run out by themselves'])
 })
