@@ -2,44 +2,59 @@
 const MAX_BURST_MS = 5
 
 /**
- * Tells how long this process has been working without returning to its event loop. One per engine: fifty agents that
- * never wait share one stretch, and each of them gives way when it is over. Costs one immediate per loop turn, not per event.
+ * Shares this process between agents that never wait. One per engine: a stretch of work lasts 5 ms and belongs to all of
+ * them; whoever gives way queues up and is woken when those before it have had their turn, one after the other. So each
+ * agent's events come in runs that are written and stored together, and not one by one in turns with all the others'.
  */
 export class Burst {
-  #turn = 0
+  readonly #waiting: (() => void)[] = []
   #startedAt = 0
   #isArmed = false
-  #next: Promise<void> | undefined
-  #wake: (() => void) | undefined
-
-  /** Counts the turns of the event loop that did any work. */
-  get turn (): number {
-    return this.#turn
-  }
+  #isWaking = false
 
   /** Call for each piece of work, with the monotonic clock; true when it is time to give way. */
   isOver (now: number): boolean {
-    if (!this.#isArmed) {
-      this.#isArmed = true
-      this.#startedAt = now
-      setImmediate(this.#reset)
-      return false
-    }
-    return now - this.#startedAt >= MAX_BURST_MS
+    if (this.#isArmed) return now - this.#startedAt >= MAX_BURST_MS
+    this.#arm(now)
+    return false
   }
 
-  /** Resolves in the next turn of the event loop, for everybody who waits. */
+  /** Gives way: resolves when those who wait already have had their turn, in this stretch of work or the next. */
   nextTurn (): Promise<void> {
-    this.#next ??= new Promise((resolve) => { this.#wake = resolve })
-    return this.#next
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve)
+      if (!this.#isArmed) this.#arm(performance.now())
+      if (!this.#isWaking) this.#wakeLater()
+    })
+  }
+
+  #arm (now: number): void {
+    this.#isArmed = true
+    this.#startedAt = now
+    setImmediate(this.#reset)
   }
 
   readonly #reset = (): void => {
-    this.#turn++
     this.#isArmed = false
-    const wake = this.#wake
-    this.#next = undefined
-    this.#wake = undefined
-    wake?.()
+    if (!this.#isWaking) this.#wake()
+  }
+
+  readonly #wake = (): void => {
+    this.#isWaking = false
+    if (this.#waiting.length === 0) return
+    // Over time: the next stretch begins with #reset.
+    if (this.#isArmed && performance.now() - this.#startedAt >= MAX_BURST_MS) return
+    this.#waiting.shift()?.()
+    this.#wakeLater()
+  }
+
+  /** After whoever was woken has done what it can without waiting: ticks come when the microtasks are through. */
+  #wakeLater (): void {
+    this.#isWaking = true
+    queueMicrotask(this.#tick)
+  }
+
+  readonly #tick = (): void => {
+    process.nextTick(this.#wake)
   }
 }

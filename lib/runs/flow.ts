@@ -3,8 +3,8 @@ import { insist } from './insist.ts'
 import { type Lease } from './lease.ts'
 import { type RunLog } from './run-log.ts'
 
-/** Events that one agent may yield before the event loop gets its turn. */
-const MAX_BURST_EVENTS = 64
+/** Events that one agent may yield before others have their turn. */
+const MAX_BURST_EVENTS = 256
 
 /** What flow control works with. */
 export interface FlowControlOptions {
@@ -24,7 +24,6 @@ export interface FlowControlOptions {
 /** Decides, event by event, whether an execution may tell something and whether its agent has to wait. */
 export class FlowControl {
   readonly #options: FlowControlOptions
-  #turn = -1
   #count = 0
   #isCallerGone = false
   #due: (() => Promise<unknown>) | undefined
@@ -48,12 +47,11 @@ export class FlowControl {
     }
     const { burst, log } = this.#options
     const now = log.tick()
-    if (burst.turn !== this.#turn) {
-      this.#turn = burst.turn
+    // isOver() first: it notes that this stretch works.
+    if (burst.isOver(now) || ++this.#count >= MAX_BURST_EVENTS) {
       this.#count = 0
+      return burst.nextTurn()
     }
-    // isOver() first: it notes that this turn works.
-    if (burst.isOver(now) || ++this.#count > MAX_BURST_EVENTS) return burst.nextTurn()
     const ready = this.#isCallerGone ? undefined : log.topic.ready()
     return ready === undefined ? log.storeReady(now) : this.#awaitCaller(ready)
   }

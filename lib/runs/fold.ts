@@ -1,9 +1,25 @@
 import { type BusEvent, type EventInit } from '../bus/index.ts'
 import { type Fold, type JsonValue, type RunRecord } from '../stores/index.ts'
 import { type RunFold } from './protocol.ts'
+import { type ReplayLimits } from './spec.ts'
 
-/** Events between two stored folds (R12). */
+/** Events between two stored folds (R12), so that a node which takes a run over has little to fold. */
 export const FOLD_EVERY = 256
+
+/** When the next fold is stored: after this many events or payload bytes. */
+export interface FoldCadence {
+  readonly events: number
+  readonly bytes: number
+}
+
+/**
+ * The cadence of a run's folds. Nobody takes a run over from a store that ends with this process: there a fold is only
+ * needed before the log is trimmed, and is stored when half of what the log may hold has come.
+ */
+export function foldCadence (isVolatile: boolean, replay: ReplayLimits): FoldCadence {
+  if (!isVolatile) return { events: FOLD_EVERY, bytes: Infinity }
+  return { events: Math.max(FOLD_EVERY, Math.floor(replay.maxEvents / 2)), bytes: Math.floor(replay.maxBytes / 2) }
+}
 
 /**
  * A run's fold, kept lazily: events are noted as they come and folded in when a state is asked for, and never
@@ -15,6 +31,7 @@ export class FoldKeeper {
   #seq: number
   #savedSeq: number
   #notes: BusEvent[] = []
+  #unsavedBytes = 0
 
   constructor (fold: RunFold, run: RunRecord, from?: Fold) {
     this.#fold = fold
@@ -30,12 +47,14 @@ export class FoldKeeper {
 
   /** Takes an event of the log; one that is folded in already is passed over. */
   note (event: BusEvent): void {
-    if (event.seq > this.#seq) this.#notes.push(event)
+    if (event.seq <= this.#seq) return
+    this.#notes.push(event)
+    this.#unsavedBytes += event.data.length
   }
 
   /** True when enough was stored since the last stored fold for another one. */
-  isDue (storedSeq: number): boolean {
-    return storedSeq - this.#savedSeq >= FOLD_EVERY
+  isDue (storedSeq: number, { events, bytes }: FoldCadence): boolean {
+    return storedSeq - this.#savedSeq >= events || this.#unsavedBytes >= bytes
   }
 
   /** The state after `seq`, to be stored. */
@@ -48,6 +67,7 @@ export class FoldKeeper {
   /** The fold of `seq` is stored. */
   saved (seq: number): void {
     this.#savedSeq = Math.max(this.#savedSeq, seq)
+    this.#unsavedBytes = 0
   }
 
   /** What a reader without a usable cursor is shown, and the sequence it then stands at. */

@@ -1,7 +1,7 @@
 import { type BusEvent, type Topic } from '../bus/index.ts'
 import { type Barrier, type EventLog, type LogLimits, type RunRecord, type RunStore } from '../stores/index.ts'
 import { commitBarrier, HeldEvents, logEvent, type BarrierResult } from './barrier.ts'
-import { FoldKeeper } from './fold.ts'
+import { type FoldCadence, foldCadence, FoldKeeper } from './fold.ts'
 import { type Emit, type RunProtocol, type Snapshot } from './protocol.ts'
 import { type ReplayLimits } from './spec.ts'
 import { Writer } from './writer.ts'
@@ -12,6 +12,8 @@ export interface RunLogPorts {
   readonly log: EventLog
   /** Milliseconds after which what can not be stored is given up (R9). */
   readonly patienceMs: number
+  /** Whether the store ends with this process. */
+  readonly isVolatile: boolean
 }
 
 /** What the log tells its run. */
@@ -31,6 +33,7 @@ export class RunLog {
   readonly topic: Topic
   readonly #ports: RunLogPorts
   readonly #replay: ReplayLimits
+  readonly #cadence: FoldCadence
   readonly #held = new HeldEvents()
   #fold: FoldKeeper | undefined
   #writer: Writer | undefined
@@ -43,6 +46,7 @@ export class RunLog {
     this.topic = topic
     this.#ports = ports
     this.#replay = replay
+    this.#cadence = foldCadence(ports.isVolatile, replay)
     this.#fold = fold ?? (protocol.fold === undefined ? undefined : new FoldKeeper(protocol.fold, record))
   }
 
@@ -116,7 +120,7 @@ export class RunLog {
     const events = this.#held.numbered(last)
     for (const event of events) this.#fold?.note(event)
     // A short log is read from its start just as well.
-    const fold = this.#fold?.isDue(last) === true ? this.#fold.at(last + events.length) : undefined
+    const fold = this.#fold?.isDue(last, this.#cadence) === true ? this.#fold.at(last + events.length) : undefined
     const result = await commitBarrier({ runs, patienceMs, writer }, record, {
       ...part, firstSeq: last + 1, events, limits: this.#limits(), ...fold !== undefined && { fold }
     })
@@ -160,7 +164,7 @@ export class RunLog {
 
   #saveFold (record: RunRecord, seq: number): void {
     const keeper = this.#fold
-    if (keeper === undefined || this.#isSavingFold || !keeper.isDue(seq)) return
+    if (keeper === undefined || this.#isSavingFold || !keeper.isDue(seq, this.#cadence)) return
     const { log } = this.#ports
     const fold = keeper.at(seq)
     this.#isSavingFold = true

@@ -27,6 +27,8 @@ export interface Store {
   readonly kv: Kv
   readonly index: RunIndex
   readonly signals: Signals
+  /** Everything is gone with this process: nobody else will ever read it. @default false */
+  readonly isVolatile?: boolean
   /** Ends timers and connections the store made itself; what was passed in stays open. Idempotent. */
   close (): Promise<void>
 }

@@ -6,7 +6,10 @@ export type Around = <Result>(operation: OperationName, call: () => Promise<Resu
 
 /** A store that does everything through `around`: for deadlines, faults, counters. */
 export function wrapStore (store: Store, around: Around): Store {
-  const wrapped: Record<string, unknown> = { close: () => around('close', () => store.close()) }
+  const wrapped: Record<string, unknown> = {
+    ...store.isVolatile !== undefined && { isVolatile: store.isVolatile },
+    close: () => around('close', () => store.close())
+  }
   for (const port of Object.keys(STORE_OPERATIONS) as PortName[]) wrapped[port] = wrapPort(store, port, around)
   return wrapped as unknown as Store // every port with every method, by the type of STORE_OPERATIONS
 }

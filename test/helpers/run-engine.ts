@@ -7,12 +7,19 @@ import { FaultPlan, faultyStore, memoryStore, type MemoryStoreOptions, type Stor
 /** An engine on a memory store whose calls a test can hold or fail. */
 export interface TestEngine { readonly engine: RunEngine, readonly store: Store, readonly plan: FaultPlan }
 
+/** What a test says of its engine's store. */
+export interface TestStoreOptions {
+  readonly memory?: MemoryStoreOptions
+  /** Whether the engine may know that the store ends with this process. @default false */
+  readonly isVolatile?: boolean
+}
+
 /** Makes an engine that is closed with the test. */
-export function makeEngine (t: Test, options: EngineOptions & { readonly memory?: MemoryStoreOptions } = {}): TestEngine {
+export function makeEngine (t: Test, options: EngineOptions & TestStoreOptions = {}): TestEngine {
   const plan = new FaultPlan()
-  const { memory, ...rest } = options
+  const { memory, isVolatile = false, ...rest } = options
   const own = options.store === undefined ? memoryStore(memory) : undefined
-  const store = faultyStore(options.store ?? own as Store, plan)
+  const store: Store = { ...faultyStore(options.store ?? own as Store, plan), isVolatile }
   const engine = new RunEngine({ ...rest, store })
   // All timers of ours are unref'ed; a server's sockets would keep the process alive.
   const alive = setInterval(() => {}, 60_000)

@@ -34,6 +34,7 @@ export function memoryStore (options?: MemoryStoreOptions): Store {
     kv: new MemoryKv(state),
     index: new MemoryRunIndex(state),
     signals,
+    isVolatile: true,
     close: async () => {
       signals.close()
       state.close()

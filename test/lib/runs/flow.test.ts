@@ -21,7 +21,7 @@ t.test('an agent that never waits gives way to the event loop', async (t) => {
   }), { replay: { maxEvents: 10_000, maxBytes: 10_000_000, ttlMs: 1_000 } })))
   await run.ended
   isOver = true
-  t.ok(turns >= 99, `${turns} turns`)
+  t.ok(turns >= 1, `${turns} turns`)
 })
 
 t.test('an agent can be stopped although it never waits', async (t) => {
@@ -40,7 +40,7 @@ t.test('events that come together are stored together', async (t) => {
     for (let i = 0; i < 640; i++) yield { type: 'TEXT_BLOCK_DELTA' as const, blockId: 'b', delta: 'x' }
   }))))
   await run.ended
-  t.ok(plan.count('log.append') < 100, `${plan.count('log.append')} appends`)
+  t.ok(plan.count('log.append') < 20, `${plan.count('log.append')} appends`)
 })
 
 t.test('with the store away an agent runs ahead to the limit, then waits, then is ended', async (t) => {
@@ -126,18 +126,42 @@ t.test('what is due is done in order before anything else is asked', async (t) =
   t.equal(flow.blocked(), undefined)
 })
 
-t.test('a stretch of work', async (t) => {
+t.test('a stretch of work is over after five milliseconds, and the next begins with the event loop', async (t) => {
   const burst = new Burst()
-  const first = burst.turn
   t.equal(burst.isOver(0), false)
   t.equal(burst.isOver(4), false)
   t.equal(burst.isOver(5), true)
-  const next = burst.nextTurn()
-  t.equal(burst.nextTurn(), next)
-  await next
-  t.equal(burst.turn, first + 1)
-  t.equal(burst.isOver(100), false, 'a new turn begins')
+  await new Promise((resolve) => { setImmediate(resolve) })
+  t.equal(burst.isOver(100), false, 'a new stretch begins')
   await turn()
+})
+
+t.test('those who give way are woken in their order, each when the one before has done what it can', async (t) => {
+  const burst = new Burst()
+  const done: string[] = []
+  const work = async (name: string): Promise<void> => {
+    await burst.nextTurn()
+    for (let i = 0; i < 3; i++) {
+      done.push(name)
+      await undefined
+    }
+  }
+  await Promise.all([work('a'), work('b'), work('c')])
+  t.same(done, ['a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'c'])
+})
+
+t.test('the event loop has its turn although somebody always gives way', async (t) => {
+  const burst = new Burst()
+  let isOver = false
+  let turns = 0
+  setImmediate(() => { isOver = true })
+  while (!isOver) {
+    burst.isOver(performance.now())
+    await burst.nextTurn()
+    turns++
+  }
+  t.ok(turns > 0)
+  await burst.nextTurn()
 })
 
 t.test('deadlines', async (t) => {

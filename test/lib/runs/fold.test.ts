@@ -1,5 +1,5 @@
 import t from 'tap'
-import { FOLD_EVERY, FoldKeeper } from '../../../lib/runs/fold.ts'
+import { FOLD_EVERY, foldCadence, FoldKeeper } from '../../../lib/runs/fold.ts'
 import { memoryStore, type RunRecord } from '../../../lib/stores/index.ts'
 import { envelope } from '../../helpers/envelope-protocol.ts'
 import { ledger } from '../../helpers/ledger-protocol.ts'
@@ -51,6 +51,38 @@ t.test('a protocol without a fold has no snapshots', async (t) => {
   const { engine: other } = makeEngine(t, { store })
   other.register(envelope)
   t.equal((await other.find({}, 'envelope', 'r1'))?.snapshot(), undefined)
+})
+
+const LIMITS = { maxEvents: 1_000, maxBytes: 1_000, ttlMs: 0 }
+
+t.test('a store that ends with the process gets a fold only when its log is half full', async (t) => {
+  const { engine, store, plan } = makeEngine(t, { isVolatile: true })
+  const agent = new ScriptedAgent()
+  const run = runOf(await engine.start(specOf(agent, { replay: { maxEvents: 1_000, maxBytes: 1_000_000, ttlMs: 1_000 } })))
+  const execution = await agent.called()
+  await execution.text(...Array.from({ length: 490 }, (_, index) => `${index} `))
+  await turn()
+  t.equal(plan.count('log.saveFold'), 0)
+  await execution.text(...Array.from({ length: 20 }, (_, index) => `${index} `))
+  await turn()
+  t.equal(plan.count('log.saveFold'), 1)
+  execution.finish()
+  await run.ended
+  t.equal((await store.log.read(run.record.key, 0, 1))?.oldest, 1, 'and nothing was trimmed')
+})
+
+t.test('a fold is due by events, and by bytes where the log may hold few of them', (t) => {
+  const keeper = new FoldKeeper({ initial: () => 0, step: (state) => state, snapshot: () => [] }, {} as RunRecord)
+  t.same(foldCadence(false, LIMITS), { events: FOLD_EVERY, bytes: Infinity })
+  t.same(foldCadence(true, LIMITS), { events: 500, bytes: 500 })
+  t.same(foldCadence(true, { ...LIMITS, maxEvents: 16 }), { events: FOLD_EVERY, bytes: 500 })
+  keeper.note({ seq: 1, data: 'x'.repeat(499) })
+  t.equal(keeper.isDue(1, foldCadence(true, LIMITS)), false)
+  keeper.note({ seq: 2, data: 'x' })
+  t.equal(keeper.isDue(2, foldCadence(true, LIMITS)), true)
+  keeper.saved(2)
+  t.equal(keeper.isDue(2, foldCadence(true, LIMITS)), false)
+  t.end()
 })
 
 t.test('the fold is stored every 256 events, and with the end of a long run', async (t) => {
@@ -144,7 +176,8 @@ t.test('the keeper folds lazily, in order, and from where it was stored', async 
   t.equal(keeper.savedSeq, 4)
   t.same(keeper.at(9), { seq: 5, state: { count: 5 } })
   t.same(state, { seq: 4, state: { count: 4 } }, 'a stored state does not change any more')
-  t.equal(keeper.isDue(4 + FOLD_EVERY), true)
-  t.equal(keeper.isDue(3 + FOLD_EVERY), false)
+  const cadence = foldCadence(false, LIMITS)
+  t.equal(keeper.isDue(4 + FOLD_EVERY, cadence), true)
+  t.equal(keeper.isDue(3 + FOLD_EVERY, cadence), false)
   t.same(steps, [3, 4, 5])
 })
