@@ -36,7 +36,8 @@ export async function handleConnect (scope: AgUiScope, request: FastifyRequest, 
   if (run === undefined) return sendEvents(scope, reply, emptyRun(input))
   if (cursor !== undefined && isKept(run, cursor)) return followRun(scope, reply, run, { own: false, after: cursor })
   const isActive = run.record.state === 'pending' || run.record.state === 'running'
-  if (isActive) return followFromStart(scope, reply, run)
+  // Without the echo the first frame does not bring the transcript that a fresh client needs.
+  if (isActive && scope.options.mapping.echoInput === true) return followFromStart(scope, reply, run)
   return followRun(scope, reply, run, { own: false, ...snapshotOf(run) })
 }
 

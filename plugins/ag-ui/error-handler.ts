@@ -37,10 +37,7 @@ const CODES: Readonly<Record<string, string>> = {
   AGT_ERR_AGUI_IDEMPOTENCY: 'IDEMPOTENCY_CONFLICT',
   AGT_ERR_AGUI_THREAD_BUSY: HttpErrorCode.conflict,
   AGT_ERR_AGENT_NOT_FOUND: HttpErrorCode.agentNotFound,
-  AGT_ERR_UNAUTHENTICATED: HttpErrorCode.unauthenticated,
-  AGT_ERR_SSE_CLOSING: HttpErrorCode.unavailable,
-  AGT_ERR_RUN_STORE_UNAVAILABLE: HttpErrorCode.unavailable,
-  AGT_ERR_BUS_TOPIC_LIMIT: HttpErrorCode.unavailable
+  AGT_ERR_UNAUTHENTICATED: HttpErrorCode.unauthenticated
 }
 
 /**
@@ -50,7 +47,12 @@ const CODES: Readonly<Record<string, string>> = {
 export function handleError (error: FastifyError | InvalidInputError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (error instanceof InvalidInputError) return send(reply, 400, invalidInputBody(error.issues))
   const status = error.statusCode ?? 500
-  if (status >= 500 && CODES[error.code] === undefined) {
+  if (status === 503 && error.code?.startsWith('AGT_ERR_')) {
+    // Closing, a store that is away, a limit that is reached: what came of it inside is for the log alone.
+    request.log.warn({ err: error }, 'request refused for now')
+    return send(reply, 503, errorBody(HttpErrorCode.unavailable, 'This server cannot take the request now; try again later.'))
+  }
+  if (status >= 500) {
     request.log.error({ err: error }, 'request failed')
     return send(reply, status, errorBody(HttpErrorCode.internal, 'The server could not handle this request.'))
   }

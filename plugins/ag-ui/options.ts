@@ -152,6 +152,7 @@ function resolveOnDisconnect (options: AgUiOptions): DisconnectPolicy {
     throw new InvalidOptionError('interruptOnDisconnect', String(interruptOnDisconnect), 'it is another name of onDisconnect, which is given too')
   }
   if (typeof onDisconnect === 'object' && onDisconnect !== null) {
+    if (onDisconnect.graceMs === undefined) throw new InvalidOptionError('onDisconnect', '{}', 'it is "interrupt", "continue" or { graceMs }')
     return { graceMs: readMs('onDisconnect.graceMs', onDisconnect.graceMs, { default: 0, min: 1 }) }
   }
   return readChoice<'interrupt' | 'continue'>('onDisconnect', onDisconnect, ['interrupt', 'continue'], 'interrupt')
