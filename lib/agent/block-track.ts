@@ -89,7 +89,7 @@ export class BlockTrack {
     outlet.send({ ...event, type: startTypes[kind], replyId, blockId: id })
     const part = this.#message?.add(kind, id)
     if (part !== undefined && event.type === 'DATA_BLOCK_START') {
-      part.name = event.name
+      part.name = event.name ?? ''
       part.mediaType = event.mediaType
       part.url = event.url
     }

@@ -146,11 +146,12 @@ export class CallTrack {
     const call = this.#calls.get(block.id)
     if (call === undefined) this.#announce({ toolCallId: block.id, toolCallName: block.name }, step, block.content || JSON.stringify(block.input))
     else if (call.open !== undefined) this.#closeEarly(call.open)
-    const text = block.content ?? (call?.part?.text || call?.arguments || JSON.stringify(block.input))
-    const isBare = call !== undefined && block.content === undefined && Object.keys(block.input).length === 0
+    const streamed = call?.part?.text || call?.arguments
+    const isBare = streamed !== undefined && block.content === undefined && Object.keys(block.input).length === 0
+    const text = block.content ?? (isBare ? streamed : JSON.stringify(block.input))
     return {
       ...block,
-      name: block.name || (call?.name ?? ''),
+      name: block.name || (call?.name ?? 'unknown'),
       input: isBare ? parseArguments(text) : block.input,
       content: text,
       metadata: { ...call?.metadata, ...block.metadata }

@@ -1,3 +1,4 @@
+/// <reference lib="es2024.string" />
 import { Type } from '@sinclair/typebox'
 
 /** Any value that JSON can carry. */

@@ -9,8 +9,8 @@ export type PartKind = 'text' | 'thinking' | 'data' | 'hint' | 'call' | 'result'
 export interface MessagePart {
   readonly kind: PartKind
   readonly id: string
-  /** Name of the tool or file, source of the hint. */
-  name: string | undefined
+  /** Name of the tool or file, source of the hint; empty for none. */
+  name: string
   /** Text, base64, or raw arguments so far. */
   text: string
   metadata: JsonObject | undefined
@@ -27,7 +27,7 @@ export class MessageBuilder {
   readonly #asking = new Set<string>()
 
   /** Begins a piece. */
-  add (kind: PartKind, id: string, name?: string): MessagePart {
+  add (kind: PartKind, id: string, name = ''): MessagePart {
     const part: MessagePart = {
       kind, id, name, text: '', metadata: undefined, mediaType: undefined, url: undefined, state: undefined, output: []
     }
@@ -55,18 +55,18 @@ export class MessageBuilder {
     switch (part.kind) {
       case 'text': return text === '' ? [] : [{ type: 'text', text }]
       case 'thinking': return [{ type: 'thinking', thinking: text, ...metadata && { metadata } }]
-      case 'hint': return [{ type: 'hint', id, hint: text, ...name !== undefined && { source: name } }]
-      case 'data': return [{ type: 'data', id, ...name !== undefined && { name }, source: mediaSource(part) }]
+      case 'hint': return [{ type: 'hint', id, hint: text, ...name !== '' && { source: name } }]
+      case 'data': return [{ type: 'data', id, ...name !== '' && { name }, source: mediaSource(part) }]
       case 'call': return [this.#call(part, finished)]
       case 'result': return [{
-        type: 'tool_result', id, ...name !== undefined && { name }, output: resultOutput(part), metadata: metadata ?? {}, state: part.state ?? 'running'
+        type: 'tool_result', id, name, output: resultOutput(part), metadata: metadata ?? {}, state: part.state ?? 'running'
       }]
     }
   }
 
   #call ({ id, name, text, metadata }: MessagePart, finished: ReadonlySet<string>): ToolUseBlock {
     const state = finished.has(id) ? 'finished' : this.#asking.has(id) ? 'asking' : 'pending'
-    return { type: 'tool_use', id, name: name ?? '', input: parseArguments(text), content: text, metadata: metadata ?? {}, state }
+    return { type: 'tool_use', id, name, input: parseArguments(text), content: text, metadata: metadata ?? {}, state }
   }
 }
 

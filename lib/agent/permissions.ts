@@ -73,13 +73,16 @@ function matchesInput (input: JsonObject, isMatch: (text: string) => boolean): b
 
 /** Compares from star to star, without a regular expression: a rule is foreign text, and backtracking would be its weapon. */
 function glob (pattern: string): (text: string) => boolean {
-  const [first = '', ...rest] = pattern.split('*')
-  const last = rest.pop()
-  if (last === undefined) return (text) => text === pattern
+  const star = pattern.indexOf('*')
+  if (star === -1) return (text) => text === pattern
+  const lastStar = pattern.lastIndexOf('*')
+  const first = pattern.slice(0, star)
+  const pieces = pattern.slice(star, lastStar).split('*')
+  const last = pattern.slice(lastStar + 1)
   return (text) => {
     if (!text.startsWith(first)) return false
     let at = first.length
-    for (const piece of rest) {
+    for (const piece of pieces) {
       const found = text.indexOf(piece, at)
       if (found === -1) return false
       at = found + piece.length

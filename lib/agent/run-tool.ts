@@ -74,14 +74,16 @@ class ToolRun {
   readonly #step: { replyId?: string }
   readonly #names: { replyId?: string, toolCallId: string, toolCallName: string }
   readonly #output: ContentBlock[] = []
+  readonly #content: string
   block: ToolUseBlock
 
   constructor (call: ToolCall, { replyId }: RunToolOptions) {
     this.#step = replyId === undefined ? {} : { replyId }
     this.#names = { ...this.#step, toolCallId: call.id, toolCallName: call.name }
     const input = call.input ?? parseArguments(call.content ?? '')
+    this.#content = call.content ?? JSON.stringify(input)
     this.block = {
-      type: 'tool_use', id: call.id, name: call.name, input, content: call.content ?? JSON.stringify(input), metadata: call.metadata ?? {}, state: 'pending'
+      type: 'tool_use', id: call.id, name: call.name, input, content: this.#content, metadata: call.metadata ?? {}, state: 'pending'
     }
   }
 
@@ -92,7 +94,7 @@ class ToolRun {
 
   * announce (): Generator<AgentEventInit, void, undefined> {
     yield { type: 'TOOL_CALL_START', ...this.#names }
-    yield { type: 'TOOL_CALL_DELTA', ...this.#names, delta: this.block.content ?? '' }
+    yield { type: 'TOOL_CALL_DELTA', ...this.#names, delta: this.#content }
     yield { type: 'TOOL_CALL_END', ...this.#names }
   }
 
@@ -128,23 +130,20 @@ class ToolRun {
 
   /** Passes on what a streaming tool yields; ends it when the run goes away. */
   async * #drain (iterator: AsyncIterator<unknown, ToolOutput, undefined>): AsyncGenerator<AgentEventInit, ToolOutput, undefined> {
-    let isDone = false
+    let isYielding = false
     try {
       for (;;) {
         const result = await iterator.next()
-        if (result.done === true) {
-          isDone = true
-          return result.value
-        }
+        if (result.done === true) return result.value
+        isYielding = true
         if (typeof result.value === 'string') yield * this.#tell([{ type: 'text', text: result.value }])
         // The normaliser drops what is no event.
         else yield result.value as AgentEventInit
+        isYielding = false
       }
-    } catch (error) {
-      isDone = true
-      throw error
     } finally {
-      if (!isDone) await iterator.return?.()
+      // Left at a yield: a tool that returned or threw has ended by itself.
+      if (isYielding) await iterator.return?.()
     }
   }
 
@@ -180,10 +179,10 @@ function requestOf (pending: Pending): AgentEventInit {
 }
 
 function blocksOf (output: unknown): ContentBlock[] {
-  if (output === undefined || output === '') return []
-  if (typeof output === 'string') return [{ type: 'text', text: output }]
   if (Array.isArray(output) && output.length > 0 && output.every(isBlock)) return output
-  return [{ type: 'text', text: JSON.stringify(toJson(output)) ?? '' }]
+  // A function, or nothing, has no JSON.
+  const text = typeof output === 'string' ? output : JSON.stringify(toJson(output)) ?? ''
+  return text === '' ? [] : [{ type: 'text', text }]
 }
 
 /** What the model is told of a tool's failure. It reaches clients too: an {@link AgentError} keeps to its public message. */

@@ -16,8 +16,7 @@ export function validateJson (schema: JsonObject, value: unknown): string | unde
     const { valid, errors } = validator.validate(value)
     if (valid) return undefined
     // The innermost error says what is wrong, those around it only that something is.
-    const error = errors.at(-1)
-    return error === undefined ? 'invalid' : `${error.instanceLocation.replace(/^#/, '') || '/'}: ${error.error}`
+    return errors.slice(-1).map(({ instanceLocation, error }) => `${instanceLocation.slice(1) || '/'}: ${error}`).join()
   } catch {
     return undefined // An unresolved `$ref` or a broken pattern: see above.
   }

@@ -189,6 +189,23 @@ t.test('return before the first event starts nothing, throw throws', async (t) =
   await t.rejects(run(async function * () { yield delta }).throw(error), error)
 })
 
+t.test('known calls and repairs are the normaliser\'s', async (t) => {
+  const repairs: string[] = []
+  const { types } = await collect(run(async function * () {
+    yield { type: 'TOOL_RESULT_END', toolCallId: 'c', state: 'success' }
+  }, undefined, { knownCalls: new Set(['c']), onRepair: ({ action, type }) => { repairs.push(`${action} ${type}`) } }))
+  t.strictSame(types, ['AGENT_START', 'TOOL_RESULT_START', 'TOOL_RESULT_END', 'AGENT_RESULT', 'AGENT_END'])
+  t.strictSame(repairs, ['inserted AGENT_START', 'inserted TOOL_RESULT_START'])
+})
+
+t.test('a run can be disposed of', async (t) => {
+  let isClosed = false
+  const events = run(async function * () { try { yield delta } finally { isClosed = true } })
+  await events.next()
+  await events[Symbol.asyncDispose]()
+  t.equal(isClosed, true)
+})
+
 t.test('no listener is left on the run\'s signal', async (t) => {
   const { signal } = new AbortController()
   let listeners = 0

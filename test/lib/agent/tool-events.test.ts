@@ -128,6 +128,18 @@ t.test('a pause announces its calls, fills them from what was streamed, and asks
   t.equal(normaliser.reason, 'PERMISSION_ASKING')
 })
 
+t.test('a pause of a call that an earlier execution announced does not announce it again', async (t) => {
+  const { events } = normalise([start, { type: 'REQUIRE_USER_CONFIRM', toolCalls: [{ type: 'tool_use', id: 'A', name: '', input: {} }] }], 'returned', { knownCalls: new Set(['A']) })
+  t.match(events.slice(1, -2), [{ type: 'REQUIRE_USER_CONFIRM', toolCalls: [{ id: 'A', name: 'unknown', content: '{}' }] }])
+})
+
+t.test('arguments that a pause states win over those that were streamed, in both forms', async (t) => {
+  const use = { type: 'tool_use', id: 'A', name: 'a' }
+  const asked = (block: object): unknown => normalise([call('DELTA', 'A', { delta: '{"x":1}' }), { type: 'REQUIRE_USER_CONFIRM', toolCalls: [{ ...use, ...block }] }]).normaliser.pending[0]
+  t.match(asked({ input: { x: 2 } }), { toolCall: { input: { x: 2 }, content: '{"x":2}' } })
+  t.match(asked({ input: {}, content: '{}' }), { toolCall: { input: {}, content: '{}' } })
+})
+
 t.test('what is answered in the same run waits no more', async (t) => {
   const use = (id: string): object => ({ type: 'tool_use', id, name: 'x', input: {} })
   const { normaliser, events } = normalise([

@@ -72,7 +72,7 @@ t.test('an unknown tool, a wrong input and a tool that throws are results for th
 
 t.test('output may be text, blocks, any JSON, or nothing', async (t) => {
   const image = { type: 'image', source: { type: 'url', url: 'http://x/' } } as const
-  const outputs = [['a', ['TOOL_RESULT_TEXT_DELTA a']], ['', []], [undefined, []], [{ a: 1 }, ['TOOL_RESULT_TEXT_DELTA {"a":1}']], [[1], ['TOOL_RESULT_TEXT_DELTA [1]']], [[], ['TOOL_RESULT_TEXT_DELTA []']], [null, ['TOOL_RESULT_TEXT_DELTA null']],
+  const outputs = [['a', ['TOOL_RESULT_TEXT_DELTA a']], ['', []], [undefined, []], [{ a: 1 }, ['TOOL_RESULT_TEXT_DELTA {"a":1}']], [[1], ['TOOL_RESULT_TEXT_DELTA [1]']], [[], ['TOOL_RESULT_TEXT_DELTA []']], [null, ['TOOL_RESULT_TEXT_DELTA null']], [(() => 1) as never, []],
     [[{ type: 'text', text: 'b' }, image], ['TOOL_RESULT_TEXT_DELTA b', 'TOOL_RESULT_DATA_DELTA']]] as const
   for (const [output, expected] of outputs) t.strictSame((await told(defineTool({ name: 'add', execute: async () => output }))).lines, ['TOOL_RESULT_START', ...expected, 'TOOL_RESULT_END success'])
 })
