@@ -4,6 +4,10 @@ import t from 'tap'
 import { Pump, type PumpEnd, type PumpOptions } from '../../../lib/runs/pump.ts'
 import { turn } from '../../helpers/run-engine.ts'
 
+// The pump's timers are unref'ed: something else has to keep the process alive.
+const alive = setInterval(() => {}, 60_000)
+t.teardown(() => { clearInterval(alive) })
+
 interface Setup {
   readonly values: string[]
   readonly controller: AbortController
