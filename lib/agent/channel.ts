@@ -3,7 +3,8 @@ import { BlockTrack } from './block-track.ts'
 import { CallTrack } from './call-track.ts'
 import type { AgentEvent, AgentEventInit, AgentEventInitOf, AgentEventOf, AgentEventType } from './events.ts'
 import type { MessageBuilder } from './message-builder.ts'
-import { deltaEvent, type DeltaType, type EmitEvent, eventId, eventTime, type OpenItem, type Outlet, remove, type StampFields, takeText } from './open-item.ts'
+import { ModelTrack } from './model-track.ts'
+import { deltaEvent, type DeltaType, type EmitEvent, eventId, eventTime, type OpenItem, type Outlet, type StampFields, takeText } from './open-item.ts'
 import { PauseTrack } from './pause-track.ts'
 import type { Repair, RepairReason } from './repair.ts'
 import { newId } from './stamp.ts'
@@ -54,7 +55,7 @@ export class Channel implements Outlet {
   readonly #message: MessageBuilder | undefined
   readonly #blocks: BlockTrack
   readonly #calls: CallTrack
-  readonly #endedModelCalls = new Set<string>()
+  readonly #models: ModelTrack
   #isRunning = false
   #hasRun = false
   #replyId = newId()
@@ -68,6 +69,7 @@ export class Channel implements Outlet {
     this.#message = message
     this.#blocks = new BlockTrack(this, message)
     this.#calls = new CallTrack(this, message, host.known)
+    this.#models = new ModelTrack(this, host.usage, (item) => { this.#close(item) })
     this.pauses = new PauseTrack(this, this.#calls, message)
   }
 
@@ -81,8 +83,10 @@ export class Channel implements Outlet {
     switch (event.type) {
       case 'AGENT_START': return this.#agentStart(event)
       case 'AGENT_END': return this.#agentEnd(event)
-      case 'MODEL_CALL_START': return this.#modelStart(event)
-      case 'MODEL_CALL_END': return this.#modelEnd(event)
+      case 'MODEL_CALL_START':
+        this.#step = this.#models.start(event)
+        return
+      case 'MODEL_CALL_END': return this.#models.end(event)
       case 'TEXT_BLOCK_START': case 'THINKING_BLOCK_START': case 'DATA_BLOCK_START':
         return this.#blocks.start(blockKinds[event.type], event, this.#stepOf(event))
       case 'TEXT_BLOCK_END': case 'THINKING_BLOCK_END': case 'DATA_BLOCK_END':
@@ -214,46 +218,6 @@ export class Channel implements Outlet {
     else this.repair('dropped', 'not-open', event.type)
   }
 
-  #modelStart (event: AgentEventInitOf<'MODEL_CALL_START'>): void {
-    const before = this.#modelCall(event.replyId)
-    if (event.replyId && before !== undefined) this.#close(before)
-    this.#openModelCall(event, event.replyId || newId())
-  }
-
-  #modelEnd (event: AgentEventInitOf<'MODEL_CALL_END'>): void {
-    let item = this.#modelCall(event.replyId)
-    if (item === undefined) {
-      // An end of its own still carries usage, unless it was told before.
-      if (event.usage === undefined || this.#endedModelCalls.has(event.replyId ?? '')) return this.repair('dropped', 'not-open', event.type)
-      this.repair('inserted', 'missing-start', 'MODEL_CALL_START')
-      item = this.#openModelCall({ type: 'MODEL_CALL_START' }, event.replyId || newId())
-    }
-    this.#closeModelCall(item, event)
-  }
-
-  #openModelCall (event: AgentEventInitOf<'MODEL_CALL_START'>, replyId: string): OpenItem {
-    this.send({ ...event, replyId })
-    this.#step = replyId
-    const item: OpenItem = {
-      kind: 'model', deltaType: '', source: this.source, replyId, id: replyId, name: '', rawId: undefined, key: replyId, held: '', isBlank: true, part: undefined
-    }
-    this.open.push(item)
-    return item
-  }
-
-  #closeModelCall (item: OpenItem, event: AgentEventInitOf<'MODEL_CALL_END'>): void {
-    // What the model was saying ends with its call; results have a life of their own (invariant 6).
-    for (const inner of this.open.filter(({ kind, replyId }) => replyId === item.replyId && kind !== 'model' && kind !== 'result').reverse()) this.#close(inner)
-    remove(this.open, item)
-    this.#endedModelCalls.add(item.replyId)
-    if (event.usage !== undefined) this.#host.usage.add(this.source, event.usage)
-    this.send({ ...event, replyId: item.replyId })
-  }
-
-  #modelCall (replyId: string | undefined): OpenItem | undefined {
-    return this.open.findLast((item) => item.kind === 'model' && (!replyId || item.replyId === replyId))
-  }
-
   #hint (event: AgentEventInitOf<'HINT_BLOCK'>): void {
     const replyId = this.#stepOf(event)
     const blockId = this.#blocks.uniqueId(replyId, event.blockId || 'hint')
@@ -286,7 +250,7 @@ export class Channel implements Outlet {
         return this.#calls.closeResult(item, 'interrupted')
       case 'model':
         this.repair('closed', 'missing-end', 'MODEL_CALL_END', item.id)
-        return this.#closeModelCall(item, { type: 'MODEL_CALL_END' })
+        return this.#models.close(item, { type: 'MODEL_CALL_END' })
       default:
         this.repair('closed', 'missing-end', `${item.kind.toUpperCase() as 'TEXT'}_BLOCK_END`, item.id)
         return this.#blocks.close(item)

@@ -2,6 +2,7 @@ import { Channel, type ChannelHost } from './channel.ts'
 import { decodeFields } from './decode-event.ts'
 import { type AgentEventInit, type AgentEventInitOf, isAgentEventType } from './events.ts'
 import { type GenerateReason, isGenerateReason } from './generate-reason.ts'
+import { type HotFields, isDeltaType, nameOf, readHot } from './hot-fields.ts'
 import { isObject, toJson, wellFormed } from './json.ts'
 import { type Msg, MsgMetadata } from './message.ts'
 import { MessageBuilder } from './message-builder.ts'
@@ -25,24 +26,6 @@ export interface NormaliserOptions {
 
 /** How a stream ended: the iterator returned, a {@link RunInterrupted} fired, or anything else went wrong. */
 export type StreamEnd = { readonly kind: 'returned' } | { readonly kind: 'interrupted' } | { readonly kind: 'failed' }
-
-/** What the fast path reads of an event. */
-interface HotFields {
-  readonly type?: unknown
-  readonly source?: unknown
-  readonly replyId?: unknown
-  readonly blockId?: unknown
-  readonly toolCallId?: unknown
-  readonly toolCallName?: unknown
-  readonly delta?: unknown
-  readonly metadata?: unknown
-  readonly id?: unknown
-  readonly createdAt?: unknown
-}
-
-const deltaTypes: ReadonlySet<unknown> = new Set<DeltaType>([
-  'TEXT_BLOCK_DELTA', 'THINKING_BLOCK_DELTA', 'DATA_BLOCK_DELTA', 'TOOL_CALL_DELTA', 'TOOL_RESULT_TEXT_DELTA'
-])
 
 /**
  * Makes whatever an agent yields a well-formed stream of events (agent-events 9.3): stamped, opened, closed, exactly one end,
@@ -135,8 +118,8 @@ export class Normaliser {
     if (item !== undefined && type === item.deltaType && source === this.#hotSource && replyId === this.#hotReply &&
       blockId === this.#hotBlock && toolCallId === this.#hotCall && typeof delta === 'string' && delta !== '' && fields.metadata === undefined) {
       this.#hotChannel.append(item, delta, fields)
-    } else if (deltaTypes.has(type) && typeof delta === 'string' && fields.metadata === undefined) {
-      this.#delta(fields, type as DeltaType, delta)
+    } else if (isDeltaType(type) && typeof delta === 'string' && fields.metadata === undefined) {
+      this.#delta(fields, type, delta)
     } else {
       this.#hotItem = undefined
       this.#pushAny(event)
@@ -192,7 +175,7 @@ export class Normaliser {
     if (!isObject(value)) return this.#drop('not-an-event', undefined)
     if (!isAgentEventType(value.type)) return this.#drop('unknown-type', value)
     if (value.type.startsWith('TOOL_')) value.toolCallId ??= ''
-    if (deltaTypes.has(value.type)) value.delta ??= ''
+    if (isDeltaType(value.type)) value.delta ??= ''
     const event = decodeFields(value)
     if (event === undefined) return this.#drop('invalid', value)
     const channel = this.#channelOf(event.source)
@@ -249,27 +232,12 @@ export class Normaliser {
   }
 }
 
-const nothing: HotFields = {}
-
-/** The members that the fast path compares, read once. */
-function readHot (event: unknown): HotFields {
-  if (typeof event !== 'object' || event === null) return nothing
-  const { type, source, replyId, blockId, toolCallId, toolCallName, delta, metadata, id, createdAt } = event as HotFields
-  return { type, source, replyId, blockId, toolCallId, toolCallName, delta, metadata, id, createdAt }
-}
-
 function readJson (value: unknown): unknown {
   try {
     return toJson(value)
   } catch {
     return undefined // Cyclic, too deep, or a getter threw.
   }
-}
-
-/** A name as text; numbers are names too, anything else is none. */
-function nameOf (value: unknown): string | undefined {
-  if (typeof value === 'string') return value === '' ? undefined : wellFormed(value)
-  return typeof value === 'number' ? String(value) : undefined
 }
 
 /** The present as messages write it: local, without a zone. */

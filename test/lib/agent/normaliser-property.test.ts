@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { type AgentEvent, Normaliser, type Repair, textOf, usageOf } from '../../../lib/agent/index.ts'
+import { type Agent, type AgentEvent, type AgentEventInit, agentEventSchemas, createRuntimeContext, decodeEvent, encodeEvent, Normaliser, type Repair, RunInterrupted, runAgent, textOf, usageOf } from '../../../lib/agent/index.ts'
 import { findViolations } from '../../helpers/well-formed.ts'
 
 // Small alphabets, so that ids meet; every member may be missing, null or of a wrong type.
@@ -83,6 +83,67 @@ t.test('text, usage and result say what was streamed', async () => {
     assert.equal(usageOf(events)?.inputTokens ?? 0, tokens)
   }), { numRuns: 300 })
 })
+
+t.test('what is told survives the wire, with nulls, a second type and other cases too', async () => {
+  fc.assert(fc.property(fc.array(wild, { maxLength: 30 }), (yielded) => {
+    for (const told of run(yielded)) {
+      assert.deepStrictEqual(decodeEvent(encodeEvent(told)), told)
+      // Foreign members of the same name as another type's own are none of ours.
+      const own = agentEventSchemas[told.type].properties
+      const event = Object.fromEntries(Object.entries(told).filter(([key]) => key in own)) as AgentEvent
+      const json = encodeEvent(event)
+      const java = JSON.parse(json, inUpperCase) as Record<string, unknown>
+      const { type, ...rest } = java
+      assert.deepStrictEqual(decodeEvent(`{"type":"${event.type}",${JSON.stringify({ ...rest, replyId: rest.replyId ?? null, later: null, type }).slice(1)}`), event)
+    }
+  }), { numRuns: 200 })
+})
+
+t.test('a run that throws, is aborted or left at any point is well formed, and ends', async () => {
+  const how = fc.constantFrom('return', 'throw', 'interrupt', 'abort', 'leave')
+  await fc.assert(fc.asyncProperty(fc.array(wild, { maxLength: 20 }), how, fc.nat(20), async (yielded, how, at) => {
+    const controller = new AbortController()
+    let isClosed = false
+    const agent: Agent = {
+      name: 'agent',
+      async * stream () {
+        try {
+          for (const [index, event] of yielded.entries()) {
+            if (index === at && how === 'throw') throw new Error('broken')
+            if (index === at && how === 'interrupt') controller.abort(new RunInterrupted('user'))
+            if (index === at && how === 'abort') controller.abort(new Error('timeout'))
+            yield event as AgentEventInit
+          }
+        } finally {
+          isClosed = true
+        }
+      }
+    }
+    const events: AgentEvent[] = []
+    let error: unknown
+    try {
+      for await (const event of runAgent(agent, { messages: [], history: 'append' }, createRuntimeContext({ sessionId: 's', signal: controller.signal }))) {
+        events.push(event)
+        if (how === 'leave' && events.length === at) break
+      }
+    } catch (thrown) {
+      error = thrown
+    }
+    assert.equal(isClosed, true)
+    if (how === 'leave' && events.length === at) return
+    const isFailed = error !== undefined
+    if (isFailed) assert.ok(how === 'throw' || how === 'abort')
+    assert.deepStrictEqual(findViolations(events, { end: isFailed ? 'failed' : 'complete' }), [])
+  }), { numRuns: 400 })
+})
+
+const stated = new Set<unknown>(['TOOL_RESULT_END', 'tool_use', 'tool_result'])
+
+/** Reviver: roles of messages and states of calls and results in upper case. */
+function inUpperCase (this: Record<string, unknown>, key: string, value: unknown): unknown {
+  const isEnum = (key === 'role' && Array.isArray(this.content)) || (key === 'state' && stated.has(this.type))
+  return isEnum && typeof value === 'string' ? value.toUpperCase() : value
+}
 
 function run (yielded: readonly unknown[], repairs: Repair[] = []): AgentEvent[] {
   const events: AgentEvent[] = []

@@ -1,0 +1,40 @@
+import { wellFormed } from './json.ts'
+import type { DeltaType } from './open-item.ts'
+
+/** What the fast path reads of an event. */
+export interface HotFields {
+  readonly type?: unknown
+  readonly source?: unknown
+  readonly replyId?: unknown
+  readonly blockId?: unknown
+  readonly toolCallId?: unknown
+  readonly toolCallName?: unknown
+  readonly delta?: unknown
+  readonly metadata?: unknown
+  readonly id?: unknown
+  readonly createdAt?: unknown
+}
+
+const deltaTypes: ReadonlySet<unknown> = new Set<DeltaType>([
+  'TEXT_BLOCK_DELTA', 'THINKING_BLOCK_DELTA', 'DATA_BLOCK_DELTA', 'TOOL_CALL_DELTA', 'TOOL_RESULT_TEXT_DELTA'
+])
+
+/** True for the events that come once a token. */
+export function isDeltaType (type: unknown): type is DeltaType {
+  return deltaTypes.has(type)
+}
+
+const nothing: HotFields = {}
+
+/** The members that the fast path compares, read once; throws what a getter throws. */
+export function readHot (event: unknown): HotFields {
+  if (typeof event !== 'object' || event === null) return nothing
+  const { type, source, replyId, blockId, toolCallId, toolCallName, delta, metadata, id, createdAt } = event as HotFields
+  return { type, source, replyId, blockId, toolCallId, toolCallName, delta, metadata, id, createdAt }
+}
+
+/** A name as text; numbers are names too, anything else is none. */
+export function nameOf (value: unknown): string | undefined {
+  if (typeof value === 'string') return value === '' ? undefined : wellFormed(value)
+  return typeof value === 'number' ? String(value) : undefined
+}
