@@ -12,7 +12,11 @@ const plugin: FastifyPluginAsync<AgUiOptions> = async (app: FastifyInstance, giv
   const host = hostFor(app, given)
   const mount = `${app.prefix}${options.base}`
   const protocol = AgUiProtocol.of(host.engine)
-  protocol.mount(mount, options.mapping, options.toolMergeMode !== 'AGENT_ONLY')
+  protocol.mount(mount, {
+    config: options.mapping,
+    takesTools: options.toolMergeMode !== 'AGENT_ONLY',
+    warn: (run, reason) => { app.log.warn({ runId: run.key.id, agent: run.agent, reason }, 'an event of an agent was mended or left out') }
+  })
   if (options.mapping.emitRunFinishedAfterError) app.log.warn('emitRunFinishedAfterError is on: every official AG-UI client throws on RUN_FINISHED after RUN_ERROR')
   const hub = new SseHub(options)
 

@@ -54,7 +54,7 @@ export interface AgUiOptions extends AgentsOptions, MappingOptions {
   readonly cors?: boolean | FastifyCorsOptions
   /** Largest request body in bytes. @default 20971520 */
   readonly bodyLimit?: number
-  /** How deep a request body may be nested. @default 64 */
+  /** How deep a request body may be nested, at most 190. @default 64 */
   readonly maxDepth?: number
   /** What happens to a run when nobody is connected to it any more. @default 'interrupt' */
   readonly onDisconnect?: DisconnectPolicy
@@ -123,7 +123,7 @@ export function resolveAgUiOptions (options: AgUiOptions): ResolvedAgUiOptions {
     enablePathRouting: readBoolean('enablePathRouting', options.enablePathRouting, true),
     cors: resolveCors(options.cors, agentIdHeader),
     bodyLimit: readInteger('bodyLimit', options.bodyLimit, { default: 20 * 1024 * 1024, min: 1 }),
-    maxDepth: readInteger('maxDepth', options.maxDepth, { default: 64, min: 8, max: 1_000 }),
+    maxDepth: readInteger('maxDepth', options.maxDepth, { default: 64, min: 8, max: 190 }),
     onDisconnect: resolveOnDisconnect(options),
     runTimeoutMs: readMs('runTimeoutMs', options.runTimeoutMs, { default: 600_000, min: 1, zeroIsOff: true }),
     cancelGraceMs: readMs('cancelGraceMs', options.cancelGraceMs, { default: 5_000 }),

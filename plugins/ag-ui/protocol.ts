@@ -21,7 +21,10 @@ interface RunDetail {
 /** One registration of the plugin. */
 interface Mount {
   readonly config: MappingConfig
+  /** Whether its agents are given the page's tools. */
   readonly takesTools: boolean
+  /** Told what was mended or left out of a run's stream, in constant words and once for each. */
+  readonly warn: (run: RunRecord, reason: string) => void
 }
 
 /** Name of this protocol in every key of the store. */
@@ -51,9 +54,9 @@ export class AgUiProtocol implements RunProtocol<TranscriptFold> {
     return protocol
   }
 
-  /** Adds a registration under the path it serves. `takesTools`: whether its agents are given the page's tools. */
-  mount (mount: string, config: MappingConfig, takesTools: boolean): void {
-    this.#mounts.set(mount, { config, takesTools })
+  /** Adds a registration under the path it serves. */
+  mount (path: string, mount: Mount): void {
+    this.#mounts.set(path, mount)
   }
 
   /** What a run's record keeps of its request. */
@@ -65,8 +68,15 @@ export class AgUiProtocol implements RunProtocol<TranscriptFold> {
 
   project (run: RunRecord, execution: ExecutionInfo): Projection {
     const { profile, skipped = [] } = detailOf(run)
-    const { config } = this.#mountOf(run)
-    return createProjection(config, { input: inputOf(run), profile, knownCalls: execution.knownCalls, skipped, clientTools: this.#clientTools(run) })
+    const { config, warn } = this.#mountOf(run)
+    return createProjection(config, {
+      input: inputOf(run),
+      profile,
+      knownCalls: execution.knownCalls,
+      skipped,
+      clientTools: this.#clientTools(run),
+      warn: (reason) => { warn(run, reason) }
+    })
   }
 
   /** A call of the page's own tool is answered by a message of the next run: it is no interrupt, unless the options say so (ag-ui 19.2). */
