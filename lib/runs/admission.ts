@@ -53,7 +53,8 @@ export class Admission {
       }
       if (theirs.fingerprint === mine.fingerprint) return { kind: 'existing', record }
       if (idempotency.onOther !== 'new-unless-active' || record.state === 'pending' || record.state === 'running') return { kind: 'conflict', record }
-      if (await this.#replace(key, theirs, mine)) return admitted
+      // Should this start fail, the recorded run is still what its own request finds.
+      if (await this.#replace(key, theirs, mine)) return { kind: 'admitted', withdraw: async () => { await this.#replace(key, mine, theirs) } }
     }
   }
 

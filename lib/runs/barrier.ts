@@ -51,7 +51,8 @@ export interface BarrierPorts {
   readonly runs: RunStore
   /** Milliseconds after which what can not be stored is given up (R9). */
   readonly patienceMs: number
-  readonly writer: Writer
+  /** Absent: nothing was begun, so nothing can be written. */
+  readonly writer: Writer | undefined
 }
 
 /**
@@ -62,9 +63,9 @@ export async function commitBarrier (ports: BarrierPorts, record: RunRecord, bar
   const { runs, writer, patienceMs } = ports
   const op = randomUUID()
   let { version } = record
-  while (await writer.flush()) {
+  while (await writer?.flush() === true) {
     const expected = { version, fence: record.fence, op }
-    const result = await insist(() => runs.commit(record.key, expected, barrier), patienceMs).catch(() => undefined)
+    const result = await insist(() => runs.commit(record.key, expected, barrier), patienceMs, () => writer?.isClosed === true).catch(() => undefined)
     switch (result?.kind) {
       case 'ok': return { kind: 'ok', record: result.record }
       case 'missing': return { kind: 'lost' }
@@ -74,7 +75,7 @@ export async function commitBarrier (ports: BarrierPorts, record: RunRecord, bar
         version = result.record.version
         break
       case 'misplaced':
-        if (!writer.rewind(result.last)) return { kind: 'unavailable' }
+        if (writer?.rewind(result.last) !== true) return { kind: 'unavailable' }
         break
       case undefined: return { kind: 'unavailable' }
     }

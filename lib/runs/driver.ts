@@ -1,55 +1,26 @@
-import { type AgentEventOf, type Agent } from '../agent/index.ts'
+import { type Agent } from '../agent/index.ts'
 import { type Topic } from '../bus/index.ts'
-import { type InterruptRecord, type NewInterrupt, type RunRecord, type Store } from '../stores/index.ts'
-import { type Burst } from './burst.ts'
+import { type RunRecord } from '../stores/index.ts'
+import { closeExecution, type ClosedExecution } from './closing.ts'
 import { deferred } from './deferred.ts'
 import { Connections, type ConnectOptions, type Connection } from './disconnect.ts'
-import { abortReason, causeOf, closingOf, endOf, endRecordOf, stateOf, type Cause } from './ending.ts'
-import { BARRIER_OVERFLOW, failureOf, STORE_UNAVAILABLE } from './errors.ts'
-import { Execution, type ExecutionHost } from './execution.ts'
+import { type DriverHost } from './driver-host.ts'
+import { abortReason, causeOf, endRecordOf, stateOf, type Cause } from './ending.ts'
+import { BARRIER_OVERFLOW, STORE_UNAVAILABLE } from './errors.ts'
+import { closeAgent, Execution, type ExecutionHost } from './execution.ts'
 import { FlowControl } from './flow.ts'
-import { type Gates, type Ticket } from './gate.ts'
-import { knownCallsOf, newInterrupt, type Claims } from './interrupts.ts'
-import { type Lease, type LeaseKeeper } from './lease.ts'
+import { type Ticket } from './gate.ts'
+import { knownCallsOf, type Claims } from './interrupts.ts'
+import { type Lease } from './lease.ts'
 import { type RunLogger } from './logger.ts'
-import { type ExecutionEnd, type RunProtocol, type Snapshot } from './protocol.ts'
+import { type RunProtocol, type Snapshot } from './protocol.ts'
 import { type RunLog } from './run-log.ts'
 import { type Run } from './run.ts'
 import { type ExecutionSpec } from './spec.ts'
+import { type Tenure } from './tenure.ts'
 
 /** Milliseconds an agent waits for its caller, unless its run says otherwise (R17). */
 const WRITE_TIMEOUT_MS = 30_000
-
-/** What drivers share with their engine. */
-export interface DriverHost {
-  readonly store: Store
-  readonly burst: Burst
-  readonly gates: Gates
-  readonly leases: LeaseKeeper
-  /** Milliseconds after which what can not be stored is given up (R9). */
-  readonly patienceMs: number
-  /** The run, once it waits, ends with this node (R14). */
-  bindToNode (record: RunRecord): Promise<void>
-  /** It depends on this node no longer. */
-  unbindFromNode (record: RunRecord): Promise<void>
-  /** Whether other nodes hold subscribers of the run (R18). Must not reject. */
-  hasRemoteReaders (record: RunRecord): Promise<boolean>
-  /** The run has stopped executing: it waits, has ended, or was taken away. */
-  onIdle (driver: Driver, isClosed: boolean): void
-  /** The topic holds what the store never will: end its readers, and forget it. */
-  discard (topic: Topic): void
-}
-
-/** What one ownership of a run starts with. */
-export interface Tenure {
-  /** As it was after the lease was taken. */
-  readonly record: RunRecord
-  /** Monotonic clock before the lease was asked for. */
-  readonly takenAt: number
-  /** What to execute, and the place in the session's queue; without it the waiting run is only being ended. */
-  readonly work?: { readonly spec: ExecutionSpec, readonly ticket: Ticket }
-  readonly claims?: Claims | undefined
-}
 
 /** A run on the node that executes it: its executions one after the other, the latch of each, and what follows from its end. */
 export class Driver implements Run, ExecutionHost {
@@ -156,7 +127,10 @@ export class Driver implements Run, ExecutionHost {
       info: { index, resumed: index > 0 || claims !== undefined, knownCalls: knownCallsOf(claims?.records ?? []) }
     })
     if (cause !== undefined) this.end(cause)
-    this.#live(execution)
+    this.#live(execution).catch((error: unknown) => {
+      this.#logger.error({ err: error }, 'a run failed in a way that nothing can be told of')
+      this.#drop(false)
+    })
   }
 
   /** Ends the execution for a reason; the first one wins. Answers whether this one did. */
@@ -205,13 +179,12 @@ export class Driver implements Run, ExecutionHost {
     return this.#flow?.blocked()
   }
 
-  outcome (event: AgentEventOf<'TOOL_RESULT_END'>): void {
+  outcome (write: () => Promise<void>): void {
     // While ending, a result is one that the normaliser made up.
-    if (this.#isEnding) return
-    this.#flow?.after(async () => { await this.#claims?.finish(event.toolCallId, event.state) })
+    if (!this.#isEnding) this.#flow?.after(write)
   }
 
-  warn (error: unknown, sentence: string): void {
+  readonly warn = (error: unknown, sentence: string): void => {
     this.#logger.warn({ err: error }, sentence)
   }
 
@@ -223,9 +196,9 @@ export class Driver implements Run, ExecutionHost {
       if (runTimeoutMs > 0) timeout = setTimeout(() => { this.end({ kind: 'timeout' }) }, runTimeoutMs).unref()
       const outcome = await execution.run(spec)
       clearTimeout(timeout)
-      this.#cause ??= causeOf(outcome)
+      if (outcome !== undefined) this.#cause ??= causeOf(outcome)
       // What a failed agent has left running stops with it.
-      if (outcome.kind === 'threw') execution.abort(abortReason(this.#cause))
+      if (outcome?.kind === 'threw') execution.abort(abortReason(outcome))
     }
     await this.#conclude(execution, this.#cause ?? { kind: 'lost' })
   }
@@ -256,42 +229,16 @@ export class Driver implements Run, ExecutionHost {
     this.#collect(execution)
     if (cause.kind === 'lost') this.#drop(false)
     else if (cause.kind === 'unavailable') this.#drop(!this.#isAbandoned)
-    else await this.#settle(execution, this.#project(execution, cause))
-  }
-
-  /** Lets normaliser and projection close; a projection that fails is replaced by the protocol's bare terminal. */
-  #project (execution: Execution, cause: Cause): { readonly end: ExecutionEnd, readonly interrupts: readonly NewInterrupt[] } {
-    const interrupts: NewInterrupt[] = []
-    const open = (): readonly InterruptRecord[] => {
-      const now = Date.now()
-      const { key, session } = this.#record
-      for (const pending of execution.normaliser?.pending ?? []) {
-        const id = this.protocol.interruptId(pending, this.#record)
-        if (id !== undefined) interrupts.push(newInterrupt(pending, id, execution.openCalls, now, this.#spec?.interruptTtlMs ?? 0))
-      }
-      return interrupts.map((interrupt) => ({ ...interrupt, run: key, session, state: 'open' as const }))
-    }
-    this.#log.hold()
-    try {
-      const projection = execution.open()
-      execution.finish(closingOf(cause))
-      const end = endOf(cause, execution, open)
-      projection.close(end, this.emit)
-      if (end.kind === 'failed') this.#logger.warn({ err: end.error.cause, code: end.error.code }, 'the agent failed')
-      return { end, interrupts }
-    } catch (error) {
-      this.#logger.error({ err: error }, 'the projection of a run failed')
-      const failure = failureOf(error)
-      this.#log.clearHeld()
-      for (const { data, event, level } of this.protocol.lost(this.#record, failure)) {
-        this.emit(data, { ...event !== undefined && { event }, ...level !== undefined && { level } })
-      }
-      return { end: { kind: 'failed', error: failure }, interrupts: [] }
+    else {
+      const closed = closeExecution({
+        protocol: this.protocol, record: this.#record, log: this.#log, logger: this.#logger, interruptTtlMs: this.#spec?.interruptTtlMs ?? 0
+      }, execution, cause)
+      await this.#settle(execution, closed)
     }
   }
 
   /** Stores the end, frees the session, and only then tells (R3). */
-  async #settle (execution: Execution, { end, interrupts }: { readonly end: ExecutionEnd, readonly interrupts: readonly NewInterrupt[] }): Promise<void> {
+  async #settle (execution: Execution, { end, interrupts }: ClosedExecution): Promise<void> {
     const isPaused = interrupts.length > 0
     const isClosed = !isPaused || this.protocol.resumesIn === 'session'
     const canRebuild = execution.agent?.capabilities?.resume === true
@@ -365,7 +312,7 @@ export class Driver implements Run, ExecutionHost {
     this.#execution = undefined
     this.#claims = undefined
     this.#flow = undefined
-    if (closesAgents) for (const agent of this.#owned.splice(0)) this.#closeAgent(agent)
+    if (closesAgents) for (const agent of this.#owned.splice(0)) closeAgent(agent, this)
     if (isClosed) {
       this.topic.end()
       this.#connections.end()
@@ -378,14 +325,6 @@ export class Driver implements Run, ExecutionHost {
   /** Remembers an instance that was made for this run. */
   #collect (execution: Execution): void {
     if (typeof this.#spec?.agent === 'function' && execution.agent !== undefined) this.#owned.push(execution.agent)
-  }
-
-  async #closeAgent (agent: Agent): Promise<void> {
-    try {
-      await agent.close?.()
-    } catch (error) {
-      this.warn(error, 'closing an agent failed')
-    }
   }
 
   async #onAbandoned (): Promise<void> {

@@ -1,7 +1,7 @@
-import { RunInterrupted, type InterruptSource } from '../agent/index.ts'
+import { RunInterrupted, type InterruptSource, type Normaliser, type Usage } from '../agent/index.ts'
 import { type InterruptRecord, type RunEndRecord, type RunState } from '../stores/index.ts'
 import { failureOf } from './errors.ts'
-import { type Execution, type ExecutionOutcome } from './execution.ts'
+import { type ExecutionOutcome } from './execution.ts'
 import { type ExecutionEnd, type InterruptedBy, type RunFailure } from './protocol.ts'
 
 /**
@@ -9,8 +9,7 @@ import { type ExecutionEnd, type InterruptedBy, type RunFailure } from './protoc
  * `lost` have no projected end: nothing can be promised any more, or nothing may be told at all.
  */
 export type Cause =
-  | { readonly kind: 'returned' }
-  | { readonly kind: 'threw', readonly error: unknown }
+  | ExecutionOutcome
   | { readonly kind: 'failed', readonly error: RunFailure }
   | { readonly kind: 'cancelled', readonly message?: string }
   | { readonly kind: 'interrupted', readonly why: InterruptedBy }
@@ -18,18 +17,18 @@ export type Cause =
   | { readonly kind: 'unavailable' }
   | { readonly kind: 'lost' }
 
+/** A cause that the protocol has words for. */
+export type ToldCause = Exclude<Cause, { readonly kind: 'unavailable' | 'lost' }>
+
 /** The abort reason that an agent is given; always an `AbortError` (agent-events 9.4). */
 export function abortReason (cause: Cause): RunInterrupted {
   return new RunInterrupted(sourceOf(cause), { message: `The run was ended: ${cause.kind === 'interrupted' ? cause.why : cause.kind}.` })
 }
 
-/** The cause of an execution that ended by itself. One that was aborted has its cause already. */
+/** The cause of an execution that ended by itself. */
 export function causeOf (outcome: ExecutionOutcome): Cause {
-  if (outcome.kind === 'threw') {
-    // An agent that was interrupted from inside says so by throwing the reason.
-    return outcome.error instanceof RunInterrupted ? { kind: 'interrupted', why: 'agent' } : outcome
-  }
-  return { kind: 'returned' }
+  // An agent that was interrupted from inside says so by throwing the reason.
+  return outcome.kind === 'threw' && outcome.error instanceof RunInterrupted ? { kind: 'interrupted', why: 'agent' } : outcome
 }
 
 /** How the normaliser closes the stream. */
@@ -43,18 +42,19 @@ export function closingOf (cause: Cause): 'returned' | 'interrupted' | 'failed' 
 }
 
 /** What the projection is told. Call it after the normaliser was closed. */
-export function endOf (cause: Cause, execution: Execution, open: () => readonly InterruptRecord[]): ExecutionEnd {
-  const { normaliser } = execution
-  const usage = normaliser?.usage === undefined ? {} : { usage: normaliser.usage }
+export function endOf (cause: ToldCause, used: Usage | undefined, open: () => readonly InterruptRecord[]): ExecutionEnd {
+  const usage = used === undefined ? {} : { usage: used }
   switch (cause.kind) {
+    case 'returned': return resultOf(cause.normaliser, usage, open)
     case 'threw': return { kind: 'failed', error: failureOf(cause.error), ...usage }
-    case 'failed': return { ...cause, ...usage }
+    case 'failed':
     case 'cancelled':
     case 'interrupted':
     case 'timeout': return { ...cause, ...usage }
   }
-  if (normaliser === undefined) return { kind: 'failed', error: failureOf(undefined) }
-  const { message, pending, reason } = normaliser
+}
+
+function resultOf ({ message, pending, reason }: Normaliser, usage: { readonly usage?: Usage }, open: () => readonly InterruptRecord[]): ExecutionEnd {
   if (pending.length > 0) return { kind: 'paused', pending, interrupts: open(), message, ...usage }
   if (reason === 'INTERRUPTED') return { kind: 'interrupted', why: 'agent', ...usage }
   return { kind: 'completed', reason, message, ...usage }

@@ -6,7 +6,7 @@ import {
 import { Admission } from './admission.ts'
 import { Burst } from './burst.ts'
 import { Deadlines } from './deadline.ts'
-import { type DriverHost } from './driver.ts'
+import { type DriverHost } from './driver-host.ts'
 import { type Cause } from './ending.ts'
 import { ProtocolTakenError } from './errors.ts'
 import { Gates } from './gate.ts'

@@ -28,7 +28,7 @@ export function failureOf (thrown: unknown): RunFailure {
   if (!(thrown instanceof AgentError)) return { code: 'internal_error', message: GENERIC_MESSAGE, cause: thrown }
   return {
     code: thrown.code,
-    message: thrown.expose === true ? thrown.message : GENERIC_MESSAGE,
+    message: thrown.publicMessage,
     cause: thrown,
     ...thrown.retryable !== undefined && { retryable: thrown.retryable }
   }

@@ -1,5 +1,5 @@
 import {
-  AgentError, createRuntimeContext, Normaliser, type Agent, type AgentEvent, type AgentEventInit, type AgentEventOf, type RunInterrupted
+  AgentError, createRuntimeContext, Normaliser, type Agent, type AgentEvent, type AgentEventInit, type RunInterrupted
 } from '../agent/index.ts'
 import { type RunRecord } from '../stores/index.ts'
 import { type Claims } from './interrupts.ts'
@@ -10,11 +10,10 @@ import { type ExecutionSpec } from './spec.ts'
 /** An agent that does not ask for permission must not run where permissions were taken away (DECISIONS 3). */
 const DENY_RULES_UNSUPPORTED = { code: 'deny_rules_unsupported', message: 'The agent does not enforce deny rules.', expose: true } as const
 
-/** How an execution ended by itself; when it was aborted, its driver knows why. */
+/** How an execution ended by itself. */
 export type ExecutionOutcome =
-  | { readonly kind: 'returned' }
+  | { readonly kind: 'returned', readonly normaliser: Normaliser }
   | { readonly kind: 'threw', readonly error: unknown }
-  | { readonly kind: 'aborted' }
 
 /** What an execution asks of the run it belongs to. */
 export interface ExecutionHost {
@@ -26,7 +25,7 @@ export interface ExecutionHost {
   /** Asked after each event. Must not reject. */
   blocked (): Promise<void> | undefined
   /** An approved call has its outcome: it is written before the next event is taken (R21). */
-  outcome (event: AgentEventOf<'TOOL_RESULT_END'>): void
+  outcome (write: () => Promise<void>): void
   /** Something about the agent that an operator should know. */
   warn (error: unknown, sentence: string): void
 }
@@ -89,16 +88,15 @@ export class Execution {
     return projection
   }
 
-  /** Runs to the end of the agent's iterator. Never rejects. */
-  async run (spec: ExecutionSpec): Promise<ExecutionOutcome> {
+  /** Runs to the end of the agent's iterator; `undefined` when it was aborted, and who did that knows why. Never rejects. */
+  async run (spec: ExecutionSpec): Promise<ExecutionOutcome | undefined> {
     this.#graceMs = spec.cancelGraceMs
     try {
       this.open()
       const agent = await this.#untilAborted(this.#makeAgent(spec))
-      if (agent === undefined) return { kind: 'aborted' }
-      return await this.#stream(agent, spec)
+      return agent === undefined ? undefined : await this.#stream(agent, spec)
     } catch (error) {
-      return this.signal.aborted ? { kind: 'aborted' } : { kind: 'threw', error }
+      return this.signal.aborted ? undefined : { kind: 'threw', error }
     }
   }
 
@@ -107,7 +105,7 @@ export class Execution {
     this.#normaliser?.end({ kind }, this.#onEvent)
   }
 
-  async #stream (agent: Agent, spec: ExecutionSpec): Promise<ExecutionOutcome> {
+  async #stream (agent: Agent, spec: ExecutionSpec): Promise<ExecutionOutcome | undefined> {
     if ((spec.denyRules?.length ?? 0) > 0 && agent.capabilities?.denyRules !== true) throw new AgentError(DENY_RULES_UNSUPPORTED)
     const { record, info, host } = this.#options
     const context = createRuntimeContext({
@@ -119,7 +117,7 @@ export class Execution {
       denyRules: spec.denyRules
     })
     const prepared = await this.#untilAborted(Promise.resolve(spec.prepareContext?.(context)).then(() => true))
-    if (prepared === undefined) return { kind: 'aborted' }
+    if (prepared === undefined) return undefined
     const normaliser = this.#normaliser = new Normaliser({ agentName: agent.name, sessionId: record.session, knownCalls: info.knownCalls })
     const pump = new Pump<AgentEventInit>({
       signal: this.signal,
@@ -129,23 +127,19 @@ export class Execution {
       onValue: (value) => { normaliser.push(value, this.#onEvent) }
     })
     const end = await pump.run(() => agent.stream(spec.input, context))
-    return end.kind === 'aborted' ? { kind: 'aborted' } : end
+    switch (end.kind) {
+      case 'returned': return { kind: 'returned', normaliser }
+      case 'threw': return end
+      case 'aborted': return undefined
+    }
   }
 
   async #makeAgent ({ agent }: ExecutionSpec): Promise<Agent> {
     const made = typeof agent === 'function' ? await agent() : agent
     if (!this.signal.aborted) this.#agent = made
     // Nobody waits for it any more.
-    else if (typeof agent === 'function') await this.#closeAgent(made)
+    else if (typeof agent === 'function') await closeAgent(made, this.#options.host)
     return made
-  }
-
-  async #closeAgent (agent: Agent): Promise<void> {
-    try {
-      await agent.close?.()
-    } catch (error) {
-      this.#options.host.warn(error, 'closing an agent failed')
-    }
   }
 
   /** What `work` resolves to, or `undefined` as soon as the execution is aborted. Rejections after that are dropped. */
@@ -164,6 +158,10 @@ export class Execution {
     }
   }
 
+  #outcome (write: (() => Promise<void>) | undefined): void {
+    if (write !== undefined) this.#options.host.outcome(write)
+  }
+
   readonly #onEvent = (event: AgentEvent): void => {
     const { host, claims } = this.#options
     if (event.source === undefined) {
@@ -173,7 +171,7 @@ export class Execution {
           break
         case 'TOOL_RESULT_END':
           this.#openCalls.delete(event.toolCallId)
-          if (claims?.isOutcome(event) === true) host.outcome(event)
+          this.#outcome(claims?.outcomeOf(event))
           break
         case 'REQUIRE_USER_CONFIRM':
         case 'REQUIRE_EXTERNAL_EXECUTION':
@@ -184,5 +182,14 @@ export class Execution {
       }
     }
     this.open().next(event, host.emit)
+  }
+}
+
+/** Closes an instance that was made for one run. What that throws is for the operator. */
+export async function closeAgent (agent: Agent, { warn }: Pick<ExecutionHost, 'warn'>): Promise<void> {
+  try {
+    await agent.close?.()
+  } catch (error) {
+    warn(error, 'closing an agent failed')
   }
 }

@@ -31,14 +31,18 @@ export class Gates {
     this.#options = options
   }
 
-  /** Queues up; with `onlyIfFree` the answer is the holder instead when somebody is there already. */
-  async enter (owner: Owner, session: string, id: string, data: JsonValue, onlyIfFree: boolean): Promise<Ticket | { readonly holder: GateHolder }> {
+  /** Queues up. One that is in the queue already keeps its place. */
+  async enter (owner: Owner, session: string, id: string, data: JsonValue): Promise<Ticket> {
     const { gates, ticketMs } = this.#options
-    const place = await gates.enter(owner, session, { id, ms: ticketMs, data }, onlyIfFree ? 1 : undefined)
-    if (place.kind === 'full') return { holder: place.holder }
-    const ticket = new HeldTicket(this.#options, owner, session, id, place.head, (parked) => { this.#remove(parked) })
-    this.#add(ticket)
-    return ticket
+    const place = await gates.enter(owner, session, { id, ms: ticketMs, data })
+    return this.#hold(owner, session, id, place.kind === 'in' && place.head)
+  }
+
+  /** Takes the session, or says who has it. */
+  async enterIfFree (owner: Owner, session: string, id: string, data: JsonValue): Promise<Ticket | { readonly holder: GateHolder }> {
+    const { gates, ticketMs } = this.#options
+    const place = await gates.enter(owner, session, { id, ms: ticketMs, data }, 1)
+    return place.kind === 'full' ? { holder: place.holder } : this.#hold(owner, session, id, place.head)
   }
 
   /** Takes a run out of its session's queue, whoever put it there, and wakes the next one. Idempotent. */
@@ -63,11 +67,13 @@ export class Gates {
     }
   }
 
-  #add (ticket: HeldTicket): void {
-    const key = textOf(ticket.owner, ticket.session)
+  #hold (owner: Owner, session: string, id: string, isHead: boolean): Ticket {
+    const ticket = new HeldTicket(this.#options, owner, session, id, isHead, (parked) => { this.#remove(parked) })
+    const key = textOf(owner, session)
     const tickets = this.#tickets.get(key)
     if (tickets === undefined) this.#tickets.set(key, new Set([ticket]))
     else tickets.add(ticket)
+    return ticket
   }
 
   #remove (ticket: HeldTicket): void {
@@ -119,7 +125,6 @@ class HeldTicket implements Ticket {
 
   /** Prolongs the ticket and looks where it stands. A failure is left to the next beat. */
   renew (): void {
-    if (!this.#isKept) return
     const { gates, ticketMs } = this.#options
     gates.renew(this.owner, this.session, this.id, ticketMs).then((place) => {
       if (!this.#isKept) return

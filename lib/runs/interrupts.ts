@@ -98,17 +98,18 @@ export class Claims {
     }
   }
 
-  /** Notes a tool's result; true when it is the outcome of a claim, which has to be written before anything else happens. */
-  isOutcome (event: AgentEventOf<'TOOL_RESULT_END'>): boolean {
-    return this.#open.has(event.toolCallId)
-  }
-
-  /** Writes the outcome of one approved call. Rejects when the store is away. */
-  async finish (toolCallId: string, state: string): Promise<void> {
+  /**
+   * The writing of an outcome, where a tool's result is that of an approved call: to be done before anything else happens.
+   * What it returns rejects when the store is away, and may be called again.
+   */
+  outcomeOf ({ toolCallId, state }: AgentEventOf<'TOOL_RESULT_END'>): (() => Promise<void>) | undefined {
     const id = this.#open.get(toolCallId)
-    if (id === undefined) return
-    await this.#write(id, { state })
-    this.#open.delete(toolCallId)
+    return id === undefined
+      ? undefined
+      : async () => {
+        await this.#write(id, { state })
+        this.#open.delete(toolCallId)
+      }
   }
 
   /** Writes what became of the rest: consumed by an execution that ended well, unknown otherwise. Rejects when the store is away. */

@@ -1,6 +1,6 @@
 import { type EventBus } from '../bus/index.ts'
 import { type Store } from '../stores/index.ts'
-import { type DriverHost } from './driver.ts'
+import { type DriverHost } from './driver-host.ts'
 import { type Gates } from './gate.ts'
 import { type LeaseKeeper } from './lease.ts'
 import { type RunLogger } from './logger.ts'

@@ -65,17 +65,17 @@ export class Reaper {
   }
 
   async #take (key: RunKey, how: 'takeover' | 'acquire'): Promise<void> {
-    const { store, node, leaseMs } = this.#options
-    const request = { node, op: randomUUID(), ms: leaseMs }
-    const taken = await store.leases[how](key, request)
-    if (taken.kind === 'taken' || taken.kind === 'acquired') await this.#end(taken, how === 'acquire')
+    const { store, node, leaseMs, protocols } = this.#options
+    const protocol = protocols.get(key.protocol)
+    const taken = await store.leases[how](key, { node, op: randomUUID(), ms: leaseMs })
+    const isOurs = taken.kind === 'taken' || taken.kind === 'acquired'
+    // The store was asked for runs of our protocols only.
+    if (isOurs && protocol !== undefined) await this.#end(protocol, taken, how === 'acquire')
   }
 
-  async #end ({ record, fence, last }: Ownership, isOrphan: boolean): Promise<void> {
-    const { store, gates, logger, protocols } = this.#options
-    const { key, session } = record
-    const protocol = protocols.get(key.protocol)
-    if (protocol === undefined) return
+  async #end (protocol: RunProtocol, { record, fence, last }: Ownership, isOrphan: boolean): Promise<void> {
+    const { store } = this.#options
+    const { key } = record
     const unknown = await this.#abandonClaims(record, fence)
     if (record.state === 'waiting' && !isOrphan && unknown.length === 0) {
       // Its resume died before it had claimed anything: it waits on.
@@ -90,10 +90,15 @@ export class Reaper {
       events,
       closeInterrupts: true
     })
-    if (result.kind !== 'ok') return
+    if (result.kind === 'ok') await this.#reaped(result.record)
+  }
+
+  async #reaped (record: RunRecord): Promise<void> {
+    const { gates, logger, onReaped } = this.#options
+    const { key, session } = record
     await gates.leave(key.owner, session, key.id)
-    logger.warn({ runId: key.id, protocol: key.protocol, node: record.node }, 'a lost run was ended')
-    await this.#options.onReaped(result.record)
+    logger.warn({ runId: key.id, protocol: key.protocol }, 'a lost run was ended')
+    await onReaped(record)
   }
 
   /** What the dead owner had claimed is never done again (R21). */

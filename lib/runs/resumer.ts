@@ -41,7 +41,10 @@ export class Resumer {
       const ownership = await this.#acquire(key)
       if (ownership === undefined) return false
       const driver = await this.#driver(ownership, ENDING_REPLAY)
-      if (driver === undefined) return false
+      if (driver === undefined) {
+        await this.#giveBack(ownership)
+        return false
+      }
       driver.begin({ record: ownership.record, takenAt }, cause)
       await driver.ended
       return true
@@ -56,7 +59,7 @@ export class Resumer {
     const ownership = await this.#acquire(key)
     if (ownership === undefined) return { kind: 'not-waiting', run }
     try {
-      return await this.#proceed(ownership, takenAt, { ...spec, agent }, open, spec.decisions)
+      return await this.#proceed(run, ownership, takenAt, { ...spec, agent }, open, spec.decisions)
     } catch (error) {
       await this.#giveBack(ownership)
       throw error
@@ -79,12 +82,17 @@ export class Resumer {
     return result.kind === 'acquired' ? result : undefined
   }
 
-  async #proceed (ownership: Ownership, takenAt: number, spec: ExecutionSpec, open: readonly InterruptRecord[], decisions: readonly Decision[]): Promise<ResumeResult> {
+  async #proceed (
+    run: Run, ownership: Ownership, takenAt: number, spec: ExecutionSpec, open: readonly InterruptRecord[], decisions: readonly Decision[]
+  ): Promise<ResumeResult> {
     const { store, gates, node } = this.#parts
     const { record, fence } = ownership
     const { key, session } = record
     const driver = await this.#driver(ownership, spec.replay)
-    if (driver === undefined) return { kind: 'no-agent' }
+    if (driver === undefined) {
+      await this.#giveBack(ownership)
+      return { kind: 'not-waiting', run }
+    }
     const claims = await Claims.take({ interrupts: store.interrupts }, key, { run: key.id, fence }, open, decisions)
     if (!(claims instanceof Claims)) {
       await this.#giveBack(ownership)
@@ -92,8 +100,7 @@ export class Resumer {
     }
     try {
       // Its own ticket where it kept the session, a new one at the end of the queue where it did not.
-      const ticket = await gates.enter(key.owner, session, key.id, { clientId: record.clientId, protocol: key.protocol, node }, false)
-      if ('holder' in ticket) throw new TypeError('a gate without a limit was full')
+      const ticket = await gates.enter(key.owner, session, key.id, { clientId: record.clientId, protocol: key.protocol, node })
       driver.begin({ record, takenAt, work: { spec, ticket }, claims })
       return { kind: 'resumed', run: driver }
     } catch (error) {

@@ -1,4 +1,4 @@
-import { type BusEvent, type Topic } from '../bus/index.ts'
+import { type BusEvent, type EventInit, type Topic } from '../bus/index.ts'
 import { type Barrier, type EventLog, type LogLimits, type RunRecord, type RunStore } from '../stores/index.ts'
 import { commitBarrier, HeldEvents, logEvent, type BarrierResult } from './barrier.ts'
 import { type FoldCadence, foldCadence, FoldKeeper } from './fold.ts'
@@ -90,9 +90,10 @@ export class RunLog {
     return this.#now
   }
 
-  /** From here on nothing is told before it is stored. */
-  hold (): void {
+  /** From here on nothing is told before it is stored; `event` is the first, or the next, of what is held. */
+  hold (event?: EventInit): void {
     this.#isHolding = true
+    if (event !== undefined) this.#held.add(event)
   }
 
   /** Forgets what is held. */
@@ -113,15 +114,13 @@ export class RunLog {
 
   /** Writes what is held together with the record (R3). Tell it afterwards. */
   async commit (record: RunRecord, part: BarrierPart): Promise<BarrierResult> {
-    const writer = this.#writer
-    if (writer === undefined) return { kind: 'lost' }
     const { runs, patienceMs } = this.#ports
     const { last } = this.topic
     const events = this.#held.numbered(last)
     for (const event of events) this.#fold?.note(event)
     // A short log is read from its start just as well.
     const fold = this.#fold?.isDue(last, this.#cadence) === true ? this.#fold.at(last + events.length) : undefined
-    const result = await commitBarrier({ runs, patienceMs, writer }, record, {
+    const result = await commitBarrier({ runs, patienceMs, writer: this.#writer }, record, {
       ...part, firstSeq: last + 1, events, limits: this.#limits(), ...fold !== undefined && { fold }
     })
     // What was noted for it will never be seen.
@@ -139,7 +138,7 @@ export class RunLog {
   }
 
   /** Tells the caller alone, who reads ahead of the store, and stores nothing. */
-  tellUnstored (events: readonly { readonly data: string, readonly event?: string | undefined, readonly level?: number | undefined }[]): void {
+  tellUnstored (events: readonly EventInit[]): void {
     this.silence()
     for (const event of events) this.topic.append(event)
   }

@@ -52,7 +52,8 @@ export class Starter {
     if (problem !== undefined) return { kind: 'interrupts', problem }
 
     undo.push(() => gates.leave(owner, session, id))
-    const ticket = await gates.enter(owner, session, id, { clientId: spec.clientId, protocol: protocol.name, node }, spec.onBusySession === 'reject')
+    const data = { clientId: spec.clientId, protocol: protocol.name, node }
+    const ticket = await (spec.onBusySession === 'reject' ? gates.enterIfFree(owner, session, id, data) : gates.enter(owner, session, id, data))
     if ('holder' in ticket) return { kind: 'busy', runningId: memberOf(ticket.holder.data, 'clientId') }
 
     const topic = this.#openTopic(spec, id, undo)

@@ -55,6 +55,11 @@ export class Writer {
     this.#options = options
   }
 
+  /** Whether it has given up, or was closed. */
+  get isClosed (): boolean {
+    return this.#isClosed
+  }
+
   /** Adds an event; `now` is the monotonic clock. */
   push (event: LogEvent, now: number): void {
     if (this.#isClosed) return
@@ -118,11 +123,12 @@ export class Writer {
 
   readonly #send = (): void => {
     this.#isScheduled = false
-    if (this.#isClosed || this.#batch !== undefined || this.#queue.length === 0) return
-    this.#batch = this.#take()
+    const [first] = this.#queue
+    if (this.#isClosed || this.#batch !== undefined || first === undefined) return
+    const batch = this.#batch = this.#take()
     this.#batchSince = this.#queueSince
     if (this.#queue.length > 0) this.#queueSince = performance.now()
-    this.#append(this.#batch)
+    this.#append(first.seq, batch)
   }
 
   #take (): readonly LogEvent[] {
@@ -141,11 +147,9 @@ export class Writer {
     return this.#queue.splice(0, count)
   }
 
-  #append (batch: readonly LogEvent[]): void {
+  #append (firstSeq: number, batch: readonly LogEvent[]): void {
     const { log, key, fence, patienceMs } = this.#options
-    const [first] = batch
-    if (first === undefined) return
-    log.append(key, fence, first.seq, batch, this.#options.limits()).then((result) => {
+    log.append(key, fence, firstSeq, batch, this.#options.limits()).then((result) => {
       if (this.#isClosed || this.#batch !== batch) return
       switch (result.kind) {
         case 'ok': this.#onStored(batch); break
@@ -157,7 +161,7 @@ export class Writer {
       if (this.#isClosed || this.#batch !== batch) return
       if (performance.now() - this.#batchSince >= patienceMs) { this.#giveUp(); return }
       // The same entry again: if only its acknowledgement was lost, the store says so (R5).
-      this.#retry = setTimeout(() => { this.#append(batch) }, this.#retryMs).unref()
+      this.#retry = setTimeout(() => { this.#append(firstSeq, batch) }, this.#retryMs).unref()
       this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS)
     })
   }

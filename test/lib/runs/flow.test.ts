@@ -152,10 +152,10 @@ t.test('those who give way are woken in their order, each when the one before ha
 
 t.test('the event loop has its turn although somebody always gives way', async (t) => {
   const burst = new Burst()
-  let isOver = false
+  const seen = { isOver: false }
   let turns = 0
-  setImmediate(() => { isOver = true })
-  while (!isOver) {
+  setImmediate(() => { seen.isOver = true })
+  while (!seen.isOver) {
     burst.isOver(performance.now())
     await burst.nextTurn()
     turns++

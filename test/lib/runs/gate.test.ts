@@ -172,9 +172,7 @@ t.test('a waiter\'s ticket', async (t) => {
   t.teardown(() => store.close())
   const gates = new Gates({ gates: store.gates, ticketMs: 100 })
   const ticket = async (id: string) => {
-    const entered = await gates.enter({}, 's', id, {}, false)
-    if ('holder' in entered) throw new Error('full')
-    return entered
+    return await gates.enter({}, 's', id, {})
   }
   const controller = new AbortController()
   const head = await ticket('a')
@@ -236,7 +234,7 @@ t.test('a waiter\'s ticket', async (t) => {
     now += 1_000_000
     gates.beat()
     t.match(await store.gates.holder({}, 's'), { id: 'f', parked: true })
-    t.match(await gates.enter({}, 's', 'g', {}, true), { holder: { id: 'f' } })
+    t.match(await gates.enterIfFree({}, 's', 'g', {}), { holder: { id: 'f' } })
     await gates.leave({}, 's', 'f')
     await gates.leave({}, 's', 'f')
     t.equal(await store.gates.holder({}, 's'), undefined)
@@ -246,8 +244,7 @@ t.test('a waiter\'s ticket', async (t) => {
     await store.gates.enter({}, 's', { id: 'other', ms: undefined })
     let fails = 1
     const flaky = new Gates({ ticketMs: 100, gates: { ...store.gates, enter: (...args) => store.gates.enter(...args), leave: (...args) => store.gates.leave(...args), holder: (...args) => store.gates.holder(...args), renew: async (...args) => { if (fails-- > 0) throw new Error('away'); return await store.gates.renew(...args) } } })
-    const waiter = await flaky.enter({}, 's', 'h', {}, false)
-    if ('holder' in waiter) return t.fail()
+    const waiter = await flaky.enter({}, 's', 'h', {})
     const turnOf = waiter.wait(controller.signal)
     await turn()
     await store.gates.leave({}, 's', 'other')

@@ -1,0 +1,64 @@
+import { type InterruptRecord, type NewInterrupt, type RunRecord } from '../stores/index.ts'
+import { closingOf, endOf, type ToldCause } from './ending.ts'
+import { failureOf } from './errors.ts'
+import { type Execution } from './execution.ts'
+import { newInterrupt } from './interrupts.ts'
+import { type RunLogger } from './logger.ts'
+import { type ExecutionEnd, type RunProtocol } from './protocol.ts'
+import { type RunLog } from './run-log.ts'
+
+/** The run whose execution is closed. */
+export interface ClosingRun {
+  readonly protocol: RunProtocol
+  readonly record: RunRecord
+  readonly log: RunLog
+  readonly logger: RunLogger
+  /** Milliseconds after which the interrupts of this execution can only be cancelled; 0 = never. */
+  readonly interruptTtlMs: number
+}
+
+/** An execution that has said all it will: the end it was given, and what it waits for. */
+export interface ClosedExecution {
+  readonly end: ExecutionEnd
+  readonly interrupts: readonly NewInterrupt[]
+}
+
+/**
+ * Lets normaliser and projection close, everything held back (R3). A projection that fails is replaced by the protocol's bare
+ * terminal, which is legal after whatever it has emitted.
+ */
+export function closeExecution (run: ClosingRun, execution: Execution, cause: ToldCause): ClosedExecution {
+  const { log, logger } = run
+  log.hold()
+  try {
+    const projection = execution.open()
+    execution.finish(closingOf(cause))
+    const interrupts: NewInterrupt[] = []
+    const end = endOf(cause, execution.normaliser?.usage, () => {
+      interrupts.push(...interruptsOf(run, execution))
+      return interrupts.map((interrupt): InterruptRecord => ({ ...interrupt, run: run.record.key, session: run.record.session, state: 'open' }))
+    })
+    projection.close(end, log.emit)
+    if (end.kind === 'failed') logger.warn({ err: end.error.cause, code: end.error.code }, 'the agent failed')
+    return { end, interrupts }
+  } catch (error) {
+    logger.error({ err: error }, 'the projection of a run failed')
+    return bareEnd(run, error)
+  }
+}
+
+/** Requests of the agent that the protocol wants recorded. */
+function interruptsOf ({ protocol, record, interruptTtlMs }: ClosingRun, execution: Execution): NewInterrupt[] {
+  const now = Date.now()
+  return (execution.normaliser?.pending ?? []).flatMap((pending) => {
+    const id = protocol.interruptId(pending, record)
+    return id === undefined ? [] : newInterrupt(pending, id, execution.openCalls, now, interruptTtlMs)
+  })
+}
+
+function bareEnd ({ protocol, record, log }: ClosingRun, error: unknown): ClosedExecution {
+  const failure = failureOf(error)
+  log.clearHeld()
+  for (const event of protocol.lost(record, failure)) log.hold(event)
+  return { end: { kind: 'failed', error: failure }, interrupts: [] }
+}
