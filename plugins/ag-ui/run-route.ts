@@ -65,6 +65,11 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
     holdGateWhileWaiting: false,
     replay: options.replay
   }
+  const answered = (input.resume ?? []).map(({ interruptId }) => interruptId)
+  if (answered.length > 0 && (await host.engine.openInterrupts(spec.owner, scope.protocol.name, input.threadId)).length === 0) {
+    return sendRefusal(scope, reply, input, RunErrorCode.contract, contractMessage({ kind: 'none-open', ids: answered, missing: [], open: [] }))
+  }
+
   // Whoever has left while we asked around has been promised nothing.
   if (reply.raw.destroyed) {
     reply.hijack()

@@ -102,7 +102,7 @@ t.test('with continue a run goes on without its stalled client, and to its end',
     name: 'firehose',
     async * stream () { for (let i = 0; i < 100; i++) yield { type: 'TEXT_BLOCK_DELTA', replyId: 'r', delta: 'x'.repeat(256 * 1024) } }
   }
-  const server = await serveApp(t, { agent: firehose, writeTimeoutMs: 1_000, onDisconnect: 'continue', store: memoryStore({ maxLogBytes: 1024 * 1024 }), replay: { maxBytes: 512 * 1024 } })
+  const server = await serveApp(t, { agent: firehose, writeTimeoutMs: 1_000, onDisconnect: 'continue', replay: { maxBytes: 64 * 1024 * 1024 } })
   const stalled = await server.run()
   t.match(await endOf(server), { state: 'completed' })
   await stalled.destroy()
