@@ -204,3 +204,22 @@ t.test('streams leave no listeners on a connection that goes on', async (t) => {
   agent.destroy()
   t.same(counts, Array.from({ length: 5 }, () => counts[0]))
 })
+
+t.test('a stream that is opened for a client who has left already is over at once', async (t) => {
+  const hub = new SseHub()
+  const opened = deferred<SseResponse>()
+  const arrived = deferred<undefined>()
+  const { port } = await serve(t, (reply) => {
+    reply.raw.once('close', () => { setImmediate(() => { opened.resolve(hub.open(reply)) }) })
+    arrived.resolve(undefined)
+  })
+  const request = get({ port, host: '127.0.0.1', agent: false })
+  request.on('error', () => {})
+  await arrived.promise
+  request.destroy()
+  const response = await opened.promise
+  t.equal(await response.closed, 'disconnected')
+  t.equal(response.signal.aborted, true)
+  t.equal(response.isOpen, false)
+  t.equal(hub.size, 0)
+})

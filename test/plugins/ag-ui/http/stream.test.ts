@@ -2,6 +2,7 @@ import t from 'tap'
 import { type Agent, AgentError, type AgentEventInit } from '../../../../lib/agent/index.ts'
 import { checkFrames, typesOf } from '../../../helpers/ag-ui-check.ts'
 import { eventsOf, readUntil, request, serveApp, snapshotOf } from '../../../helpers/ag-ui-app.ts'
+import { deferred } from '../../../helpers/sse-server.ts'
 import { scripted, steered } from '../../../helpers/steered-agent.ts'
 
 const say = (delta: string, replyId = 'r1'): AgentEventInit => ({ type: 'TEXT_BLOCK_DELTA', replyId, blockId: 'text', delta })
@@ -249,20 +250,20 @@ t.test('two calls keep their own arguments, whatever way they are mixed', async 
 
 t.test('a request whose body has been read is not taken for a disconnect', async (t) => {
   const agent = steered()
+  const read = deferred<undefined>()
   const server = await serveApp(t, {
     agent,
-    before: (app) => { app.addHook('onRequest', (_request, _reply, done) => { setImmediate(done) }) }
+    before: (app) => { app.addHook('onRequest', ({ raw }, _reply, done) => { raw.once('close', () => { read.resolve(undefined) }); done() }) }
   })
   const client = await server.run()
   const run = await agent.next()
-  await readUntil(client, ({ type }) => type === 'RUN_STARTED')
-  // Node closes the request as soon as its body is read; a heartbeat's time later it is long past.
-  await new Promise((resolve) => { setTimeout(resolve, 50) })
+  // Node closes the request here, long before the run is over.
+  await read.promise
+  run.say('still here')
+  await readUntil(client, ({ type }) => type === 'TEXT_MESSAGE_CONTENT')
   t.equal(run.context.signal.aborted, false)
-  run.say('done')
   run.end()
-  const frames = await client.rest()
-  t.equal(JSON.parse(frames.at(-1)?.data ?? '').type, 'RUN_FINISHED')
+  t.equal(JSON.parse((await client.rest()).at(-1)?.data ?? '').type, 'RUN_FINISHED')
 })
 
 t.test('a body that was sent in many pieces is one request', async (t) => {
