@@ -10,6 +10,7 @@ import { BARRIER_OVERFLOW, STORE_UNAVAILABLE } from './errors.ts'
 import { closeAgent, Execution, type ExecutionHost } from './execution.ts'
 import { FlowControl } from './flow.ts'
 import { type Ticket } from './gate.ts'
+import { insist } from './insist.ts'
 import { knownCallsOf, type Claims } from './interrupts.ts'
 import { type Lease } from './lease.ts'
 import { type RunLogger } from './logger.ts'
@@ -243,11 +244,15 @@ export class Driver implements Run, ExecutionHost {
     const isClosed = !isPaused || this.protocol.resumesIn === 'session'
     const canRebuild = execution.agent?.capabilities?.resume === true
     try {
-      await this.#claims?.finishRest(end.kind === 'paused' || end.kind === 'completed')
-      await this.#bind(isPaused && !canRebuild)
+      // Outcomes and bindings stand under other keys than the run: they come first, and nothing is promised without them.
+      await insist(async () => {
+        await this.#claims?.finishRest(end.kind === 'paused' || end.kind === 'completed')
+        await this.#bind(isPaused && !canRebuild)
+      }, this.#host.patienceMs, () => this.#isAbandoned)
     } catch (error) {
-      // The claim stays taken, which is as good as unknown; the barrier decides whether the store is there.
-      this.#logger.warn({ err: error }, 'what became of an approval could not be stored')
+      this.#logger.warn({ err: error }, 'what belongs to the end of the run could not be stored')
+      this.#drop(!this.#isAbandoned)
+      return
     }
     const result = await this.#log.commit(this.#record, {
       patch: { state: stateOf(end), ...isPaused ? {} : { end: endRecordOf(end), endedAt: Date.now() } },
@@ -278,8 +283,8 @@ export class Driver implements Run, ExecutionHost {
   /** Ties the waiting run to this node, or unties it (R14). */
   async #bind (isBound: boolean): Promise<void> {
     if (!isBound && !this.#isBound) return
-    this.#isBound = isBound
     await (isBound ? this.#host.bindToNode(this.#record) : this.#host.unbindFromNode(this.#record))
+    this.#isBound = isBound
   }
 
   async #freeSession (isPaused: boolean): Promise<void> {
