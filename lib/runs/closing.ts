@@ -1,3 +1,4 @@
+import { type Pending } from '../agent/index.ts'
 import { type InterruptRecord, type NewInterrupt, type RunRecord } from '../stores/index.ts'
 import { closingOf, endOf, type ToldCause } from './ending.ts'
 import { failureOf } from './errors.ts'
@@ -34,8 +35,8 @@ export function closeExecution (run: ClosingRun, execution: Execution, cause: To
     const projection = execution.open()
     execution.finish(closingOf(cause))
     const interrupts: NewInterrupt[] = []
-    const end = endOf(cause, execution.normaliser?.usage, () => {
-      interrupts.push(...interruptsOf(run, execution))
+    const end = endOf(cause, execution.normaliser?.usage, (pending) => {
+      interrupts.push(...interruptsOf(run, pending, execution.openCalls))
       return interrupts.map((interrupt): InterruptRecord => ({ ...interrupt, run: run.record.key, session: run.record.session, state: 'open' }))
     })
     projection.close(end, log.emit)
@@ -48,11 +49,11 @@ export function closeExecution (run: ClosingRun, execution: Execution, cause: To
 }
 
 /** Requests of the agent that the protocol wants recorded. */
-function interruptsOf ({ protocol, record, interruptTtlMs }: ClosingRun, execution: Execution): NewInterrupt[] {
+function interruptsOf ({ protocol, record, interruptTtlMs }: ClosingRun, requests: readonly Pending[], openCalls: readonly string[]): NewInterrupt[] {
   const now = Date.now()
-  return (execution.normaliser?.pending ?? []).flatMap((pending) => {
+  return requests.flatMap((pending) => {
     const id = protocol.interruptId(pending, record)
-    return id === undefined ? [] : newInterrupt(pending, id, execution.openCalls, now, interruptTtlMs)
+    return id === undefined ? [] : newInterrupt(pending, id, openCalls, now, interruptTtlMs)
   })
 }
 

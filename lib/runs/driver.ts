@@ -201,7 +201,7 @@ export class Driver implements Run, ExecutionHost {
       // What a failed agent has left running stops with it.
       if (outcome?.kind === 'threw') execution.abort(abortReason(outcome))
     }
-    await this.#conclude(execution, this.#cause ?? { kind: 'lost' })
+    await this.#conclude(execution, this.#cause)
   }
 
   /** Waits for the session's gate and says that the run is running. */
@@ -225,10 +225,11 @@ export class Driver implements Run, ExecutionHost {
     }
   }
 
-  async #conclude (execution: Execution, cause: Cause): Promise<void> {
+  async #conclude (execution: Execution, cause: Cause | undefined): Promise<void> {
     this.#isEnding = true
     this.#collect(execution)
-    if (cause.kind === 'lost') this.#drop(false)
+    // Whatever aborts an execution has latched its cause before.
+    if (cause === undefined || cause.kind === 'lost') this.#drop(false)
     else if (cause.kind === 'unavailable') this.#drop(!this.#isAbandoned)
     else {
       const closed = closeExecution({

@@ -1,4 +1,4 @@
-import { RunInterrupted, type InterruptSource, type Normaliser, type Usage } from '../agent/index.ts'
+import { RunInterrupted, type InterruptSource, type Normaliser, type Pending, type Usage } from '../agent/index.ts'
 import { type InterruptRecord, type RunEndRecord, type RunState } from '../stores/index.ts'
 import { failureOf } from './errors.ts'
 import { type ExecutionOutcome } from './execution.ts'
@@ -41,8 +41,8 @@ export function closingOf (cause: Cause): 'returned' | 'interrupted' | 'failed' 
   }
 }
 
-/** What the projection is told. Call it after the normaliser was closed. */
-export function endOf (cause: ToldCause, used: Usage | undefined, open: () => readonly InterruptRecord[]): ExecutionEnd {
+/** What the projection is told. Call it after the normaliser was closed; `open` makes the interrupts of what is pending. */
+export function endOf (cause: ToldCause, used: Usage | undefined, open: (pending: readonly Pending[]) => readonly InterruptRecord[]): ExecutionEnd {
   const usage = used === undefined ? {} : { usage: used }
   switch (cause.kind) {
     case 'returned': return resultOf(cause.normaliser, usage, open)
@@ -54,8 +54,8 @@ export function endOf (cause: ToldCause, used: Usage | undefined, open: () => re
   }
 }
 
-function resultOf ({ message, pending, reason }: Normaliser, usage: { readonly usage?: Usage }, open: () => readonly InterruptRecord[]): ExecutionEnd {
-  if (pending.length > 0) return { kind: 'paused', pending, interrupts: open(), message, ...usage }
+function resultOf ({ message, pending, reason }: Normaliser, usage: { readonly usage?: Usage }, open: (pending: readonly Pending[]) => readonly InterruptRecord[]): ExecutionEnd {
+  if (pending.length > 0) return { kind: 'paused', pending, interrupts: open(pending), message, ...usage }
   if (reason === 'INTERRUPTED') return { kind: 'interrupted', why: 'agent', ...usage }
   return { kind: 'completed', reason, message, ...usage }
 }

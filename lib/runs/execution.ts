@@ -96,7 +96,7 @@ export class Execution {
       const agent = await this.#untilAborted(this.#makeAgent(spec))
       return agent === undefined ? undefined : await this.#stream(agent, spec)
     } catch (error) {
-      return this.signal.aborted ? undefined : { kind: 'threw', error }
+      return { kind: 'threw', error }
     }
   }
 

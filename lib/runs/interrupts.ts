@@ -64,15 +64,16 @@ export interface ClaimPorts {
  */
 export class Claims {
   readonly records: readonly InterruptRecord[]
+  /** The run that they belong to. */
+  readonly key: RunKey
   readonly #ports: ClaimPorts
-  readonly #key: RunKey
   readonly #claimant: Claimant
   /** Claimed and without an outcome, by tool call or request id. */
   readonly #open = new Map<string, string>()
 
   private constructor (ports: ClaimPorts, key: RunKey, claimant: Claimant, records: readonly InterruptRecord[]) {
     this.#ports = ports
-    this.#key = key
+    this.key = key
     this.#claimant = claimant
     this.records = records
     for (const record of records) this.#open.set(pendingId(record.pending), record.id)
@@ -123,12 +124,12 @@ export class Claims {
   /** Opens them again: nothing was given to the agent. */
   async release (): Promise<void> {
     const { interrupts } = this.#ports
-    await interrupts.release(this.#key, this.#claimant, this.records.map(({ id }) => id))
+    await interrupts.release(this.key, this.#claimant, this.records.map(({ id }) => id))
   }
 
   async #write (id: string, outcome: JsonValue): Promise<void> {
     const { interrupts } = this.#ports
-    await interrupts.finish(this.#key, this.#claimant, id, outcome)
+    await interrupts.finish(this.key, this.#claimant, id, outcome)
   }
 }
 

@@ -157,8 +157,7 @@ export class Starter {
   /** The paused run that was answered is over: its log says so already, its record follows. */
   async #link (claims: Claims, record: RunRecord): Promise<void> {
     const { store, logger } = this.#parts
-    const key = claims.records[0]?.run
-    if (key === undefined) return
+    const { key } = claims
     try {
       const paused = await store.runs.get(key)
       if (paused === undefined) return

@@ -9,10 +9,13 @@ interface Setup { readonly writer: Writer, readonly appends: Append[], readonly 
 
 function setUp (t: Test, overrides: Partial<WriterOptions> = {}): Setup {
   const appends: Append[] = []
+  const coming: ((append: Append) => void)[] = []
   const seen: unknown[] = []
   const log = {
     append: (_key: unknown, _fence: number, firstSeq: number, events: readonly LogEvent[]) => new Promise<AppendResult>((resolve, reject) => {
-      appends.push({ firstSeq, seqs: events.map(({ seq }) => seq), resolve, reject })
+      const append = { firstSeq, seqs: events.map(({ seq }) => seq), resolve, reject }
+      appends.push(append)
+      coming.shift()?.(append)
     })
   } as unknown as EventLog
   const writer = new Writer({
@@ -27,12 +30,12 @@ function setUp (t: Test, overrides: Partial<WriterOptions> = {}): Setup {
     onUnavailable: () => { seen.push('unavailable') },
     ...overrides
   })
-  t.teardown(() => { writer.close() })
-  const next = async (): Promise<Append> => {
-    const count = appends.length
-    for (let i = 0; i < 100 && appends.length === count; i++) await new Promise((resolve) => { setTimeout(resolve, 5) })
-    return appends.at(-1) as Append
-  }
+  const alive = setInterval(() => {}, 60_000)
+  t.teardown(() => {
+    clearInterval(alive)
+    writer.close()
+  })
+  const next = (): Promise<Append> => new Promise((resolve) => { coming.push(resolve) })
   return { writer, appends, seen, next }
 }
 
@@ -86,7 +89,7 @@ t.test('the agent waits when the store is too many bytes behind', async (t) => {
 
 t.test('the agent waits when the store is too long behind', async (t) => {
   const { writer, appends } = setUp(t)
-  const start = performance.now()
+  const start = Math.floor(performance.now())
   writer.push(event(1), start)
   t.equal(writer.ready(start + MAX_AHEAD_MS), undefined)
   t.ok(writer.ready(start + MAX_AHEAD_MS + 1), 'also before it is sent')
@@ -104,9 +107,11 @@ t.test('a failed append is sent again as it was', async (t) => {
   writer.push(event(2), performance.now())
   const second = next()
   appends[0]?.reject(new Error('away'))
+  const third = next()
+  const fourth = next()
   ;(await second).reject(new Error('away'))
-  ;(await next()).resolve({ kind: 'ok', last: 1 })
-  await turn()
+  ;(await third).resolve({ kind: 'ok', last: 1 })
+  await fourth
   t.same(appends.map(({ seqs }) => seqs), [[1], [1], [1], [2]])
   t.same(seen, [1])
 })
