@@ -24,7 +24,8 @@ export function isDeltaType (type: unknown): type is DeltaType {
   return deltaTypes.has(type)
 }
 
-const nothing: HotFields = {}
+/** The fields of what has none. */
+export const nothing: HotFields = {}
 
 /** The members that the fast path compares, read once; throws what a getter throws. */
 export function readHot (event: unknown): HotFields {

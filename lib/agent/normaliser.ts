@@ -2,7 +2,7 @@ import { Channel, type ChannelHost } from './channel.ts'
 import { decodeFields } from './decode-event.ts'
 import { type AgentEventInit, type AgentEventInitOf, isAgentEventType } from './events.ts'
 import { type GenerateReason, isGenerateReason } from './generate-reason.ts'
-import { type HotFields, isDeltaType, nameOf, readHot } from './hot-fields.ts'
+import { type HotFields, isDeltaType, nameOf, nothing, readHot } from './hot-fields.ts'
 import { isObject, toJson, wellFormed } from './json.ts'
 import { type Msg, MsgMetadata } from './message.ts'
 import { MessageBuilder } from './message-builder.ts'
@@ -105,14 +105,14 @@ export class Normaliser {
 
   /** Takes what the agent yielded. What is no event is dropped, never thrown at the caller. */
   push (event: unknown, emit: EmitEvent): void {
-    if (this.#end !== undefined || this.#isOver) return this.#drop('after-end', event)
-    this.#host.emit = emit
     let fields: HotFields
     try {
       fields = readHot(event)
     } catch {
-      return this.#drop('not-an-event', undefined) // A getter threw.
+      return this.#drop('not-an-event', nothing) // A getter threw.
     }
+    if (this.#end !== undefined || this.#isOver) return this.#drop('after-end', fields)
+    this.#host.emit = emit
     const item = this.#hotItem
     const { type, source, delta, replyId, blockId, toolCallId } = fields
     if (item !== undefined && type === item.deltaType && source === this.#hotSource && replyId === this.#hotReply &&
@@ -172,7 +172,7 @@ export class Normaliser {
 
   #pushAny (source: unknown): void {
     const value = readJson(source)
-    if (!isObject(value)) return this.#drop('not-an-event', undefined)
+    if (!isObject(value)) return this.#drop('not-an-event', nothing)
     if (!isAgentEventType(value.type)) return this.#drop('unknown-type', value)
     if (value.type.startsWith('TOOL_')) value.toolCallId ??= ''
     if (isDeltaType(value.type)) value.delta ??= ''
@@ -226,9 +226,9 @@ export class Normaliser {
     return channel
   }
 
-  #drop (reason: RepairReason, event: unknown): void {
-    const type = isObject(event) && typeof event.type === 'string' ? event.type : undefined
-    this.#host.repair({ action: 'dropped', reason, ...type !== undefined && { type } })
+  /** Takes copies only: what an agent yielded may throw when it is read. */
+  #drop (reason: RepairReason, { type }: HotFields): void {
+    this.#host.repair({ action: 'dropped', reason, ...typeof type === 'string' && { type } })
   }
 }
 

@@ -159,6 +159,7 @@ function cyclic (): unknown {
   return object
 }
 
+/** Not enumerable, or the report of a counterexample would throw too. */
 function throwing (): unknown {
-  return { get type (): string { throw new Error('no') } }
+  return Object.defineProperty({ toJSON () { throw new Error('no') } }, 'type', { get () { throw new Error('no') } })
 }

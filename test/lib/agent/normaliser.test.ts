@@ -132,9 +132,9 @@ t.test('AGENT_RESULT and AGENT_END wait for the end: an agent that throws after 
   const result = { type: 'AGENT_RESULT', result: { id: 'm', role: 'ASSISTANT', content: [{ type: 'text', text: 'done' }] } }
   const failed = normalise([text('START', 'r', 'b'), result, { type: 'AGENT_END' }], 'failed')
   t.strictSame(lines(failed.events), ['AGENT_START', 'TEXT_BLOCK_START r/b', 'TEXT_BLOCK_END r/b'])
-  const { events, repairs } = normalise([result, text('DELTA', 'r', 'b', 'x'), { ...result, id: 'second' }, { type: 'AGENT_END', replyId: 'other', extra: true }, text('DELTA', 'r', 'b', 'late'), 5])
+  const { events, repairs } = normalise([result, text('DELTA', 'r', 'b', 'x'), { ...result, id: 'second' }, { type: 'AGENT_END', replyId: 'other', extra: true }, text('DELTA', 'r', 'b', 'late'), 5, { get type () { throw new Error('no') } }])
   t.strictSame(lines(events), ['AGENT_START', 'TEXT_BLOCK_START r/b', 'TEXT_BLOCK_DELTA r/b "x"', 'TEXT_BLOCK_END r/b', 'AGENT_RESULT', 'AGENT_END MODEL_STOP'])
-  t.strictSame(repairs.filter((repair) => repair.startsWith('dropped')), ['dropped duplicate AGENT_RESULT', 'dropped after-end TEXT_BLOCK_DELTA', 'dropped after-end'])
+  t.strictSame(repairs.filter((repair) => repair.startsWith('dropped')), ['dropped duplicate AGENT_RESULT', 'dropped after-end TEXT_BLOCK_DELTA', 'dropped after-end', 'dropped not-an-event'])
   t.match(events.at(-1), { extra: true })
 })
 
