@@ -158,7 +158,10 @@ export class RunEngine {
     return await this.#tracked(randomUUID(), this.#resumer.resume(run, spec))
   }
 
-  /** Stops a run by the protocol's verb and resolves when it is over. One that has ended stays as it ended. */
+  /**
+   * Stops a run that this node executes, or that waits, by the protocol's verb; resolves when it is over. One that has ended stays
+   * as it ended, and one that another node executes goes on.
+   */
   async stop (run: Run, options: StopOptions = {}): Promise<void> {
     const cause: Cause = { kind: 'cancelled', ...options.message !== undefined && { message: options.message } }
     const { key } = run.record

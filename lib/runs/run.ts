@@ -3,7 +3,10 @@ import { type RunRecord } from '../stores/index.ts'
 import { type ConnectOptions, type Connection } from './disconnect.ts'
 import { type Snapshot } from './protocol.ts'
 
-/** A run as this node sees it: executed here, or read from the store. Made by the engine only. */
+/**
+ * A run as this node sees it: executed here, or read from the store. One that another node executes is brought up to date by each
+ * look-up, and when it is ended here because that node is gone. Made by the engine only.
+ */
 export interface Run {
   /** The record as last known here. */
   readonly record: RunRecord

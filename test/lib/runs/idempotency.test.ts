@@ -66,6 +66,17 @@ t.test('a key whose start failed is free at once', async (t) => {
   t.equal((await engine.start(specOf(agent, key('g')))).kind, 'started')
 })
 
+t.test('a run whose id was to be reused is still found when that start is refused', async (t) => {
+  const { engine, plan } = makeEngine(t)
+  const agent = new ScriptedAgent()
+  const spec = (fingerprint: string) => specOf(agent, { protocol: envelope, ...key(fingerprint, 'new-unless-active') })
+  const first = runOf(await engine.start(spec('f')))
+  await engine.stop(first)
+  plan.failBefore('runs.create')
+  await t.rejects(engine.start(spec('g')), { code: 'AGT_ERR_STORE_UNAVAILABLE' })
+  t.same(await engine.start(spec('f')), { kind: 'existing', run: first })
+})
+
 t.test('a duplicate waits for the start that is under way', async (t) => {
   const { engine, plan } = makeEngine(t)
   const agent = new ScriptedAgent()
