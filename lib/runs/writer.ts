@@ -66,11 +66,7 @@ export class Writer {
     if (this.#queue.length === 0) this.#queueSince = now
     this.#queue.push(event)
     this.#aheadBytes += event.data.length
-    if (this.#batch === undefined && !this.#isScheduled) {
-      this.#isScheduled = true
-      // After the microtasks: what a burst of the agent yields goes into one entry.
-      process.nextTick(this.#send)
-    }
+    if (this.#batch === undefined) this.#schedule()
   }
 
   /** `undefined` = go on; otherwise wait: the store is too far behind. */
@@ -119,6 +115,13 @@ export class Writer {
   get #oldest (): number | undefined {
     if (this.#batch !== undefined) return this.#batchSince
     return this.#queue.length > 0 ? this.#queueSince : undefined
+  }
+
+  /** After the microtasks: what a burst of the agent yields goes into one entry, however fast the store answers. */
+  #schedule (): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    process.nextTick(this.#send)
   }
 
   readonly #send = (): void => {
@@ -175,7 +178,7 @@ export class Writer {
     this.#batch = undefined
     this.#retryMs = FIRST_RETRY_MS
     this.#options.onStored(seq)
-    this.#send()
+    if (this.#queue.length > 0) this.#schedule()
     if (!this.#isBehind(performance.now())) this.#wake()
     if (this.#batch === undefined && this.#queue.length === 0) {
       const flushed = this.#flushed
