@@ -11,6 +11,8 @@ export class ScriptedExecution implements AsyncIterableIterator<AgentEventInit> 
   readonly returned: Promise<void>
   /** Never settles a pull or a `return()` after an abort. */
   isDeaf = false
+  /** The iterator has ended: it was done, has thrown, or was returned from. */
+  isDone = false
   pulls = 0
   returns = 0
   #steps: ((pull: Pull) => void)[] = []
@@ -23,6 +25,11 @@ export class ScriptedExecution implements AsyncIterableIterator<AgentEventInit> 
     this.input = input
     this.context = context
     this.returned = new Promise((resolve) => { this.#onReturn = resolve })
+  }
+
+  /** Steps that the consumer has not asked for yet. */
+  get queued (): number {
+    return this.#steps.length
   }
 
   /** Yields events; resolves when the consumer asks for more after them. */
@@ -44,12 +51,18 @@ export class ScriptedExecution implements AsyncIterableIterator<AgentEventInit> 
 
   /** Ends the iterator. */
   finish (): void {
-    this.#step((pull) => { pull.resolve({ done: true, value: undefined }) })
+    this.#step((pull) => {
+      this.isDone = true
+      pull.resolve({ done: true, value: undefined })
+    })
   }
 
   /** Makes the iterator throw. */
   fail (error: unknown): void {
-    this.#step((pull) => { pull.reject(error) })
+    this.#step((pull) => {
+      this.isDone = true
+      pull.reject(error)
+    })
   }
 
   next (): Promise<Result> {
@@ -70,6 +83,7 @@ export class ScriptedExecution implements AsyncIterableIterator<AgentEventInit> 
     for (const wake of this.#idle.splice(0)) wake()
     if (this.isDeaf) return new Promise(() => {})
     this.#isOver = true
+    this.isDone = true
     for (const pull of this.#waiting.splice(0)) pull.resolve({ done: true, value: undefined })
     return Promise.resolve({ done: true, value: undefined })
   }
