@@ -85,7 +85,12 @@ export class RunEngine {
       hasRemoteReaders: (record) => this.#hasRemoteReaders(record),
       bindToNode: (record) => this.#bindToNode(record),
       unbindFromNode: ({ key }) => store.nodes.unbind(node, key),
-      onIdle: (driver, isClosed) => { if (isClosed) shelf.remove(driver) },
+      onIdle: (driver, isClosed) => {
+        if (!isClosed) return
+        shelf.remove(driver)
+        const { key, session } = driver.record
+        gates.forget(key.owner, session, key.id)
+      },
       discard: (topic) => { this.#discard(topic) }
     }
     this.#ownsStore = options.store === undefined

@@ -47,12 +47,17 @@ export class Gates {
 
   /** Takes a run out of its session's queue, whoever put it there, and wakes the next one. Idempotent. */
   async leave (owner: Owner, session: string, id: string): Promise<void> {
-    for (const ticket of this.#tickets.get(textOf(owner, session)) ?? []) {
-      if (ticket.id === id) this.#remove(ticket)
-    }
+    this.forget(owner, session, id)
     const { gates } = this.#options
     await insist(() => gates.leave(owner, session, id), LEAVE_PATIENCE_MS)
     this.wake(owner, session)
+  }
+
+  /** Prolongs a run's ticket no longer: it runs out by itself. For a run that is given up, and may be another node's. */
+  forget (owner: Owner, session: string, id: string): void {
+    for (const ticket of this.#tickets.get(textOf(owner, session)) ?? []) {
+      if (ticket.id === id) this.#remove(ticket)
+    }
   }
 
   /** Somebody left: the waiters of this node look again. */
