@@ -3,6 +3,7 @@ import {
   type Answer, type Claimant, type InterruptRecord, type InterruptStore, type JsonValue, type NewInterrupt, type RunKey
 } from '../stores/index.ts'
 import { OUTCOME_UNKNOWN } from './errors.ts'
+import { insist } from './insist.ts'
 import { type InterruptProblem } from './spec.ts'
 
 /** A pending request with the calls that were announced beside it and still lack their result (R21). */
@@ -53,9 +54,17 @@ export function checkNamed (open: readonly InterruptRecord[], ids: readonly stri
   return undefined
 }
 
+/** Milliseconds for which claims that came to nothing are tried to be opened again. */
+const RELEASE_PATIENCE_MS = 500
+
 /** What claiming needs. */
 export interface ClaimPorts {
   readonly interrupts: InterruptStore
+  /**
+   * Nobody can say whether the claims stand: the claimant keeps its lease and its record, so that whoever ends it when the lease has
+   * run out gives them up (R21).
+   */
+  onUnknown (): void
 }
 
 /**
@@ -89,7 +98,11 @@ export class Claims {
       else answers.push(answer)
     }
     if (missing.length > 0) return { kind: 'mismatch', open, missing, ids: [] }
-    const result = await ports.interrupts.claim(key, claimant, answers)
+    const result = await ports.interrupts.claim(key, claimant, answers).catch(async (error: unknown) => {
+      // It may have been done all the same.
+      await release(ports, key, claimant, answers.map(({ id }) => id))
+      throw error
+    })
     switch (result.kind) {
       case 'claimed': return new Claims(ports, key, claimant, result.records)
       case 'expired': return { kind: 'expired', open, missing: [], ids: idsIn(result.records, 'expired') }
@@ -121,15 +134,23 @@ export class Claims {
     }
   }
 
-  /** Opens them again: nothing was given to the agent. */
+  /** Opens them again: nothing was given to the agent. Never rejects. */
   async release (): Promise<void> {
-    const { interrupts } = this.#ports
-    await interrupts.release(this.key, this.#claimant, this.records.map(({ id }) => id))
+    await release(this.#ports, this.key, this.#claimant, this.records.map(({ id }) => id))
   }
 
   async #write (id: string, outcome: JsonValue): Promise<void> {
     const { interrupts } = this.#ports
     await interrupts.finish(this.key, this.#claimant, id, outcome)
+  }
+}
+
+async function release ({ interrupts, onUnknown }: ClaimPorts, key: RunKey, claimant: Claimant, ids: readonly string[]): Promise<void> {
+  try {
+    await insist(() => interrupts.release(key, claimant, ids), RELEASE_PATIENCE_MS)
+  } catch {
+    // The store is away, which whoever claims is told by the error that led here.
+    onUnknown()
   }
 }
 

@@ -4,7 +4,7 @@ import { type InterruptRecord, type Ownership, type RunKey, type RunRecord } fro
 import { drive } from './drive.ts'
 import { type Driver } from './driver.ts'
 import { type Cause } from './ending.ts'
-import { answerOf, Claims } from './interrupts.ts'
+import { answerOf, type ClaimPorts, Claims } from './interrupts.ts'
 import { type EngineParts } from './parts.ts'
 import { type Run } from './run.ts'
 import { type ExecutionSpec, type InterruptProblem, type ReplayLimits, type ResumeResult, type ResumeSpec } from './spec.ts'
@@ -58,10 +58,12 @@ export class Resumer {
     const takenAt = performance.now()
     const ownership = await this.#acquire(key)
     if (ownership === undefined) return { kind: 'not-waiting', run }
+    let keepsLease = false
+    const ports: ClaimPorts = { interrupts: this.#parts.store.interrupts, onUnknown: () => { keepsLease = true } }
     try {
-      return await this.#proceed(run, ownership, takenAt, { ...spec, agent }, open, spec.decisions)
+      return await this.#proceed(run, ownership, takenAt, { ...spec, agent }, open, spec.decisions, ports)
     } catch (error) {
-      await this.#giveBack(ownership)
+      if (!keepsLease) await this.#giveBack(ownership)
       throw error
     }
   }
@@ -83,9 +85,9 @@ export class Resumer {
   }
 
   async #proceed (
-    run: Run, ownership: Ownership, takenAt: number, spec: ExecutionSpec, open: readonly InterruptRecord[], decisions: readonly Decision[]
+    run: Run, ownership: Ownership, takenAt: number, spec: ExecutionSpec, open: readonly InterruptRecord[], decisions: readonly Decision[], ports: ClaimPorts
   ): Promise<ResumeResult> {
-    const { store, gates, node } = this.#parts
+    const { gates, node } = this.#parts
     const { record, fence } = ownership
     const { key, session } = record
     const driver = await this.#driver(ownership, spec.replay)
@@ -93,7 +95,7 @@ export class Resumer {
       await this.#giveBack(ownership)
       return { kind: 'not-waiting', run }
     }
-    const claims = await Claims.take({ interrupts: store.interrupts }, key, { run: key.id, fence }, open, decisions)
+    const claims = await Claims.take(ports, key, { run: key.id, fence }, open, decisions)
     if (!(claims instanceof Claims)) {
       await this.#giveBack(ownership)
       return { kind: 'interrupts', problem: claims }

@@ -58,8 +58,11 @@ export class Starter {
 
     const topic = this.#openTopic(spec, id, undo)
     const takenAt = performance.now()
-    const record = await this.#create(spec, key, topic, ticket.isHead, open[0]?.run.id, undo)
-    const claims = await this.#claim(spec, record, open, undo)
+    const forget: Undo = () => this.#parts.store.runs.delete(key)
+    undo.push(forget)
+    const record = await this.#create(spec, key, topic, ticket.isHead, open[0]?.run.id)
+    const onUnknown = (): void => { undo.splice(undo.indexOf(forget), 1) }
+    const claims = await this.#claim(spec, record, open, undo, onUnknown)
     if (claims !== undefined && !(claims instanceof Claims)) return { kind: 'interrupts', problem: claims }
 
     const driver = drive(this.#parts, protocol, record, topic, spec.replay)
@@ -102,11 +105,10 @@ export class Starter {
   }
 
   /** Index entry, record and first lease (R20: in this order). */
-  async #create (spec: RunSpec, key: RunKey, topic: Topic, isHead: boolean, resumes: string | undefined, undo: Undo[]): Promise<RunRecord> {
+  async #create (spec: RunSpec, key: RunKey, topic: Topic, isHead: boolean, resumes: string | undefined): Promise<RunRecord> {
     const { store, node, leases } = this.#parts
     const { clientId, session, idempotency } = spec
     const createdAt = Date.now()
-    undo.push(() => store.runs.delete(key))
     await store.index.add({ key, clientId, session, createdAt })
     const result = await store.runs.create({
       key,
@@ -125,12 +127,14 @@ export class Starter {
     return result.record
   }
 
-  async #claim (spec: RunSpec, record: RunRecord, open: readonly InterruptRecord[], undo: Undo[]): Promise<Claims | InterruptProblem | undefined> {
+  async #claim (
+    spec: RunSpec, record: RunRecord, open: readonly InterruptRecord[], undo: Undo[], onUnknown: () => void
+  ): Promise<Claims | InterruptProblem | undefined> {
     const [first] = open
     if (spec.resumes === undefined || first === undefined) return undefined
     const { store } = this.#parts
     const claimant = { run: record.key.id, fence: record.fence }
-    const claims = await Claims.take({ interrupts: store.interrupts }, first.run, claimant, open, spec.resumes.decisions)
+    const claims = await Claims.take({ interrupts: store.interrupts, onUnknown }, first.run, claimant, open, spec.resumes.decisions)
     if (claims instanceof Claims) undo.push(() => claims.release())
     return claims
   }
