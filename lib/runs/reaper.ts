@@ -5,6 +5,7 @@ import { NODE_LOST } from './errors.ts'
 import { type Gates } from './gate.ts'
 import { type RunLogger } from './logger.ts'
 import { type RunProtocol } from './protocol.ts'
+import { isClosed } from './stored-run.ts'
 
 /** Runs taken over in one sweep. */
 const BATCH = 50
@@ -82,7 +83,9 @@ export class Reaper {
       await store.leases.release(key, fence)
       return
     }
-    const events = protocol.lost(record, NODE_LOST).map(({ data, event, level }, index) => logEvent(last + 1 + index, data, event, level))
+    // A log that has ended with its pause takes nothing more: whoever answers is told by the record.
+    const told = isClosed(protocol, record) ? [] : protocol.lost(record, NODE_LOST)
+    const events = told.map(({ data, event, level }, index) => logEvent(last + 1 + index, data, event, level))
     const expected = { version: record.version, fence, op: randomUUID() }
     const result = await store.runs.commit(key, expected, {
       patch: { state: 'lost', end: { kind: 'lost', code: NODE_LOST.code, message: NODE_LOST.message }, endedAt: Date.now() },
