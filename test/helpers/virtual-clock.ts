@@ -59,11 +59,11 @@ export class VirtualClock {
   /** Lets as much time pass as a promise needs; throws when that is more than `limitMs`. */
   async until<T> (promise: Promise<T>, limitMs: number, what: string): Promise<T> {
     const end = this.#now + limitMs
-    let isSettled = false
-    const settle = (): void => { isSettled = true }
+    const seen = { isSettled: false }
+    const settle = (): void => { seen.isSettled = true }
     promise.then(settle, settle)
     await calm()
-    while (!isSettled) {
+    while (!seen.isSettled) {
       const next = this.#next(end)
       if (next === undefined) throw new Error(`${what}: nothing has come of it after ${limitMs} ms`)
       this.#fire(next)

@@ -77,7 +77,7 @@ async function * ofRun (world: World, engine: RunEngine, known: Known): AsyncGen
     if (state === 'open' && isEnded(record.state)) yield `leaves ${id} open`
   }
   // A made instance lives as long as its run.
-  if (isEnded(record.state) || known.step.agent === 'restored') {
+  if (engine === world.engine && (isEnded(record.state) || known.step.agent === 'restored')) {
     for (const { closed, executions } of world.made.get(known.label) ?? []) if (closed !== 1 && executions.length > 0) yield `closed its agent ${closed} times`
   }
   // R20: its owner finds it.

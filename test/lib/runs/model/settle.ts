@@ -35,7 +35,10 @@ export async function die (world: World, how: Outage): Promise<RunEngine> {
   await world.finishCalls()
   for (const known of executed) {
     for (const { listener } of known.readers) listener.takeOn()
-    world.executionOf(known)?.text('x').catch(() => {})
+    const execution = world.executionOf(known)
+    execution?.text('x').catch(() => {})
+    // What follows a question is held back (R3): such an agent has nothing to store until it returns.
+    if (known.isClosing) execution?.finish()
   }
   for (const { label, run } of executed) await clock.until(run.settled(), END_LIMIT_MS, `${label} ends without its store`)
   for (const { label, run } of world.known) {
