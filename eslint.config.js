@@ -6,6 +6,11 @@ export default [
     ignores: ['dist/**', 'node_modules/**', '**/node_modules/**', '.tap/**', 'coverage/**']
   }),
   {
+    // The page runs in a browser, as it is.
+    files: ['examples/page/*.js'],
+    languageOptions: { globals: { document: 'readonly', window: 'readonly', sessionStorage: 'readonly', requestAnimationFrame: 'readonly' } }
+  },
+  {
     files: ['**/*.ts'],
     rules: {
       '@typescript-eslint/no-explicit-any': 'error',

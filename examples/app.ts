@@ -8,6 +8,8 @@ import agents from 'fastify-agents/agents'
 import eventStream from 'fastify-agents/event-stream'
 import { calculator } from './agents/calculator.ts'
 import { createFileKeeper } from './agents/file-keeper.ts'
+import { guide } from './agents/guide.ts'
+import { pageRoutes } from './page-routes.ts'
 
 export interface ServerOptions {
   /** Folder in which the `files` agent works; it never leaves it. */
@@ -37,13 +39,17 @@ export async function buildServer (options: ServerOptions): Promise<FastifyInsta
   // One registry and one run engine for every protocol that follows.
   await app.register(agents, {
     agents: {
+      // The slow one: its answer is there to be watched, reloaded and stopped.
+      guide: guide({ wordMs: (options.wordMs ?? 20) * 2 }),
       calculator: calculator({ wordMs: options.wordMs ?? 20 }),
       files: await createFileKeeper({ folder: options.folder, wordMs: options.wordMs ?? 20 })
     },
     defaultAgent: 'calculator'
   })
-  await app.register(agUi, { enableReasoning: true })
+  // A page that was reloaded, or lost its connection, has this long to come back before its run is interrupted.
+  await app.register(agUi, { enableReasoning: true, onDisconnect: { graceMs: 30_000 } })
   await app.register(eventStream)
+  await app.register(pageRoutes)
 
   const topic = Type.Object({ topic: Type.String({ minLength: 1, maxLength: 100, pattern: '^[\\w.-]+$' }) })
 
@@ -66,19 +72,5 @@ export async function buildServer (options: ServerOptions): Promise<FastifyInsta
 
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
 
-  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.type('text/plain; charset=utf-8').send(WELCOME))
-
   return app
 }
-
-const WELCOME = `fastify-agents example
-
-Ask the calculator (AG-UI, streamed):
-  curl -N http://127.0.0.1:8080/agui/run -H 'content-type: application/json' \\
-    -d '{"threadId":"t1","runId":"r1","messages":[{"id":"m1","role":"user","content":"What is 6*7 and 2^10?"}]}'
-
-Ask the agent that keeps files:  the same at /agui/run/files, "write todo.txt: milk", "list", "read todo.txt"
-Follow a topic:                  curl -N http://127.0.0.1:8080/events/orders
-Publish on it:                   curl http://127.0.0.1:8080/events/orders -H 'content-type: application/json' -d '{"data":{"id":1}}'
-Everything else:                 curl http://127.0.0.1:8080/openapi.json
-`

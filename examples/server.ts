@@ -1,6 +1,7 @@
 // `npm start`: one server, one agent contract, several ways in. Needs no key and no service.
 //
-//   AG-UI            POST /agui/run              a user's chat page
+//   a page           GET  /                      try it all here
+//   AG-UI            POST /agui/run              what the page uses, and yours will
 //   your own topics  GET  /events/:topic         orders, logs, notifications
 //   description      GET  /openapi.json
 import { mkdtemp } from 'node:fs/promises'

@@ -1,8 +1,11 @@
 // An agent that answers in streams and computes with tools. It stands in for a model: the same events, no key.
 import { randomUUID } from 'node:crypto'
-import { textOf, type Agent, type AgentInput, type Usage } from 'fastify-agents/agent'
+import { textOf, type Agent, type AgentInput } from 'fastify-agents/agent'
 import { evaluate, findExpressions } from './arithmetic.ts'
 import { say, type SayOptions } from './speech.ts'
+import { wordUsage } from './word-usage.ts'
+
+const HELP = 'I compute sums. Ask me for "6*7", "2^10 and 3*(4+5)", or anything with + - * / % ^ in it.'
 
 export interface CalculatorOptions {
   /** Milliseconds between two words. @default 20 */
@@ -25,8 +28,8 @@ export function calculator (options: CalculatorOptions = {}): Agent {
 
       yield { type: 'MODEL_CALL_START', replyId: model, model: 'arithmetic' }
       if (expressions.length === 0) {
-        yield * say('I compute sums. Ask me for "6*7", "2^10 and 3*(4+5)", or anything with + - * / % ^ in it.', speech)
-        yield { type: 'MODEL_CALL_END', replyId: model, usage: usageFor(question, 24), model: 'arithmetic' }
+        yield * say(HELP, speech)
+        yield { type: 'MODEL_CALL_END', replyId: model, usage: wordUsage(question, HELP), model: 'arithmetic' }
         return
       }
 
@@ -37,7 +40,7 @@ export function calculator (options: CalculatorOptions = {}): Agent {
         yield { type: 'TOOL_CALL_DELTA', replyId: model, ...call, delta: JSON.stringify({ expression }) }
         yield { type: 'TOOL_CALL_END', replyId: model, ...call }
       }
-      yield { type: 'MODEL_CALL_END', replyId: model, usage: usageFor(question, 12 * calls.length), model: 'arithmetic' }
+      yield { type: 'MODEL_CALL_END', replyId: model, usage: wordUsage(question, expressions.join(' ')), model: 'arithmetic' }
 
       const batch = randomUUID()
       const answers: string[] = []
@@ -52,8 +55,9 @@ export function calculator (options: CalculatorOptions = {}): Agent {
 
       const answer = randomUUID()
       yield { type: 'MODEL_CALL_START', replyId: answer, model: 'arithmetic' }
-      yield * say(`${answers.join(', and ')}.`, { ...speech, replyId: answer })
-      yield { type: 'MODEL_CALL_END', replyId: answer, usage: usageFor(question, 8 * calls.length), model: 'arithmetic' }
+      const text = `${answers.join(', and ')}.`
+      yield * say(text, { ...speech, replyId: answer })
+      yield { type: 'MODEL_CALL_END', replyId: answer, usage: wordUsage(question, text), model: 'arithmetic' }
     }
   }
 }
@@ -69,9 +73,4 @@ function compute (expression: string): { readonly state: 'success' | 'error', re
 function newestQuestion (input: AgentInput): string {
   const message = input.messages.findLast(({ role }) => role === 'USER')
   return message === undefined ? '' : textOf(message)
-}
-
-/** Counts words for tokens: there is no tokenizer here. */
-function usageFor (question: string, outputTokens: number): Usage {
-  return { inputTokens: question.split(/\s+/).length, outputTokens }
 }

@@ -7,6 +7,7 @@ import {
 } from 'fastify-agents/agent'
 import { fileTools } from './file-tools.ts'
 import { say } from './speech.ts'
+import { wordUsage } from './word-usage.ts'
 
 export interface FileKeeperOptions {
   /** Folder to work in; made if it is missing. */
@@ -43,7 +44,8 @@ class FileKeeper {
     const decisions = (input.resume ?? []).filter((decision): decision is ConfirmDecision => decision.kind === 'confirm')
     if (decisions.length > 0) return yield * this.#resume(decisions, context)
 
-    const calls = commandsOf(newestText(input))
+    const question = newestText(input)
+    const calls = commandsOf(question)
     const replyId = randomUUID()
     yield { type: 'MODEL_CALL_START', replyId, model: 'commands' }
     if (calls.length === 0) {
@@ -56,7 +58,7 @@ class FileKeeper {
         yield { type: 'TOOL_CALL_END', ...names }
       }
     }
-    yield { type: 'MODEL_CALL_END', replyId, model: 'commands' }
+    yield { type: 'MODEL_CALL_END', replyId, usage: wordUsage(question, calls.length === 0 ? HELP : JSON.stringify(calls)), model: 'commands' }
     if (calls.length > 0) yield * this.#run(calls.map((call) => ({ call })), context)
   }
 

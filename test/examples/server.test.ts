@@ -80,7 +80,7 @@ t.test('every route is described', async (t) => {
   const { openapi, paths } = JSON.parse(await answer.text()) as { openapi: string, paths: Record<string, Record<string, unknown>> }
   t.equal(openapi, '3.1.0')
   t.strictSame(Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`)).sort(), [
-    'GET /events/{topic}', 'POST /agui/connect', 'POST /agui/connect/{agentId}', 'POST /agui/run', 'POST /agui/run/{agentId}',
+    'GET /agents', 'GET /events/{topic}', 'POST /agui/connect', 'POST /agui/connect/{agentId}', 'POST /agui/run', 'POST /agui/run/{agentId}',
     'POST /agui/stop/{threadId}', 'POST /events/{topic}'
   ])
 })
@@ -101,7 +101,7 @@ t.test('npm start listens where PORT and HOST say, and ends on SIGTERM', async (
   const [line] = await once(lines, 'line') as [string]
   const port = Number(/^fastify-agents listens on http:\/\/127\.0\.0\.1:(\d+)$/.exec(line)?.[1])
   t.ok(port > 0, line)
-  t.match(await (await connect('GET', '/', { port })).text(), /curl -N/)
+  t.match(await (await connect('GET', '/', { port })).text(), /<title>fastify-agents<\/title>/)
   const exit = once(child, 'exit')
   if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
   await exit
