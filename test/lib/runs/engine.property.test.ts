@@ -22,7 +22,7 @@ async function live (steps: readonly Step[], goneFor?: Outage): Promise<void> {
   }
 }
 
-const steps = (step: fc.Arbitrary<Step>): fc.Arbitrary<Step[]> => fc.array(step, { minLength: 3, maxLength: 50 })
+const steps = (step: fc.Arbitrary<Step>): fc.Arbitrary<Step[]> => fc.array(step, { minLength: 3, maxLength: 60, size: 'max' })
 
 t.test('whatever happens in whatever order, each run ends once and everybody saw what is stored', async () => {
   await fc.assert(fc.asyncProperty(steps(calmStep), (played) => live(played)), { numRuns: RUNS })

@@ -115,7 +115,10 @@ export class Known {
   /** Called when an execution is aborted because of a disconnect. */
   onDisconnected (): void {
     if (this.readers.size > 0) this.problems.push(`was left by everybody, it is said, while ${this.readers.size} are there`)
-    if (this.spec.onDisconnect === 'continue') this.problems.push('was interrupted although its policy is to go on')
+    const { onDisconnect } = this.spec
+    const { at } = this.abandonments.at(-1) ?? {}
+    if (typeof onDisconnect === 'object' && at !== undefined && this.#now() < at + onDisconnect.graceMs) this.problems.push(`was left at ${at}, and interrupted before its grace was over`)
+    if (onDisconnect === 'continue') this.problems.push('was interrupted although its policy is to go on')
   }
 
   #dropped (reader: Reader): void {
