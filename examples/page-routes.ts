@@ -34,6 +34,7 @@ const SUGGESTIONS: Readonly<Record<string, Static<typeof Suggestion>[]>> = {
     { title: 'Let the agent use a tool of this page', text: 'Paint the page' }
   ],
   files: [
+    { title: 'Let it do what is harmless', text: 'list' },
     { title: 'Approve, edit or deny a dangerous call', text: 'write shopping.txt: milk' },
     { title: 'Answer two of them at once', text: 'write plan.txt: rest\ndelete shopping.txt' }
   ],

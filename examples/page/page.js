@@ -200,7 +200,6 @@ function draw () {
   // A screen reader waits for the whole answer instead of reading it word by word.
   ui.log.setAttribute('aria-busy', String(run !== undefined))
   transcript.show(conversation)
-  if (isFollowed) scrollDown()
 
   ui.agent.value = conversation.agentId
   ui.agent.disabled = agents.length === 0 || !isFree()
@@ -213,6 +212,8 @@ function draw () {
   setText(ui.connection, connection === 'ready' && interrupts.length > 0 ? 'Waiting for you' : CONNECTION[connection])
   const total = Object.values(usage).reduce((sum, { input, output }) => ({ input: sum.input + input, output: sum.output + output }), { input: 0, output: 0 })
   setText(ui.tokens, total.input + total.output === 0 ? '' : `${total.input} tokens in, ${total.output} out`)
+  // Last, when everything has the size it will have.
+  if (isFollowed) scrollDown()
 }
 
 function isAtBottom () {

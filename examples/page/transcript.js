@@ -2,6 +2,7 @@
 // Text is set as text, never as markup, and grows by appending, so that a screen reader hears what is new and a selection stays.
 import { COLOURS, isColourCall } from './page-tools.js'
 
+const LINE_LENGTH = 72
 const STATES = {
   running: 'running',
   asking: 'needs your approval',
@@ -86,8 +87,8 @@ export class Transcript {
       element.dataset.state = item.state
       setText(name, item.call.function.name)
       setText(state, STATES[item.state])
-      setText(parts.arguments.querySelector('h4'), item.edited === undefined ? 'Arguments' : 'Arguments, as you edited them')
-      const args = item.edited === undefined ? readable(item.call.function.arguments) : JSON.stringify(item.edited, null, 2)
+      setText(parts.arguments.querySelector('h4'), item.edited === undefined ? 'Arguments' : 'Edited by you')
+      const args = readable(item.edited === undefined ? item.call.function.arguments : JSON.stringify(item.edited))
       parts.arguments.hidden = args === '' || args === '{}'
       setText(parts.arguments.querySelector('pre'), args)
       parts.result.hidden = item.result === undefined
@@ -176,10 +177,11 @@ function textOf (content = '') {
   return typeof content === 'string' ? content : content.map((part) => part.type === 'text' ? part.text : `[${part.type}]`).join('\n')
 }
 
-/** Arguments as they are read best; while they stream in they are no JSON yet. */
+/** Arguments as they are read best: a short object in one line. While they stream in they are no JSON yet. */
 function readable (text) {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2)
+    const lines = JSON.stringify(JSON.parse(text), null, 2)
+    return lines.length > LINE_LENGTH ? lines : lines.replace(/\n */g, ' ')
   } catch {
     return text
   }
