@@ -45,6 +45,11 @@ export class VirtualClock {
     this.#timers.clear()
   }
 
+  /** Time goes by while something works: timers that come due have to wait. */
+  pass (ms: number): void {
+    this.#now += ms
+  }
+
   /** Lets time pass, each timer at its moment. */
   async advance (ms: number): Promise<void> {
     const until = this.#now + ms

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { Burst } from '../../../lib/runs/burst.ts'
 import { Deadlines } from '../../../lib/runs/deadline.ts'
 import { FlowControl, type FlowControlOptions } from '../../../lib/runs/flow.ts'
@@ -6,22 +6,57 @@ import { memoryStore } from '../../../lib/stores/index.ts'
 import { agentOf, makeEngine, runOf, turn } from '../../helpers/run-engine.ts'
 import { specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { VirtualClock } from '../../helpers/virtual-clock.ts'
 
-t.test('an agent that never waits gives way to the event loop', async (t) => {
+/** Runs agents that never wait, each event of which takes this long, and says who yielded, with a dot for each turn of the event loop. */
+async function trace (t: Test, names: readonly string[], eventMs: number): Promise<string> {
+  const clock = VirtualClock.install()
+  t.teardown(() => { clock.uninstall() })
   const { engine } = makeEngine(t)
-  let turns = 0
-  let isOver = false
+  const seen: string[] = []
+  const turns = { isOver: false }
   const count = (): void => {
-    turns++
-    if (!isOver) setImmediate(count)
+    seen.push('.')
+    if (!turns.isOver) setImmediate(count)
   }
   setImmediate(count)
-  const run = runOf(await engine.start(specOf(agentOf(async function * () {
-    for (let i = 0; i < 6_400; i++) yield { type: 'TEXT_BLOCK_DELTA' as const, blockId: 'b', delta: 'x' }
-  }), { replay: { maxEvents: 10_000, maxBytes: 10_000_000, ttlMs: 1_000 } })))
-  await run.ended
-  isOver = true
-  t.ok(turns >= 1, `${turns} turns`)
+  const runs = await Promise.all(names.map(async (name) => runOf(await engine.start(specOf(agentOf(async function * () {
+    for (let i = 0; i < 1_600; i++) {
+      clock.pass(eventMs)
+      seen.push(name)
+      yield { type: 'TEXT_BLOCK_DELTA' as const, blockId: 'b', delta: 'x' }
+    }
+  }), { clientId: name, session: name, replay: { maxEvents: 5_000, maxBytes: 1_000_000, ttlMs: 1_000 } })))))
+  for (const run of runs) t.equal((await run.ended).state, 'completed')
+  turns.isOver = true
+  return seen.join('')
+}
+
+/** Length of the longest of some pieces. */
+function longest (pieces: readonly string[]): number {
+  return Math.max(...pieces.map(({ length }) => length))
+}
+
+t.test('an agent that never waits gives way to the event loop after a few milliseconds, whatever it does in them', async (t) => {
+  for (const eventMs of [0.05, 1, 20]) {
+    await t.test(`${eventMs} ms an event`, async (t) => {
+      const stretch = longest((await trace(t, ['a'], eventMs)).split('.'))
+      t.ok(stretch <= Math.ceil(10 / eventMs) + 1, `${stretch} events without a turn`)
+    })
+  }
+})
+
+t.test('agents that never wait take turns with each other, in time and in events', async (t) => {
+  for (const eventMs of [0, 0.05, 1]) {
+    await t.test(`${eventMs} ms an event`, async (t) => {
+      const events = (await trace(t, ['a', 'b', 'c'], eventMs)).replaceAll('.', '')
+      // As long as all have something to say.
+      const together = events.slice(0, Math.min(...['a', 'b', 'c'].map((name) => events.lastIndexOf(name))))
+      const streaks = together.match(/(.)\1*/g) ?? []
+      t.ok(longest(streaks) <= 256, `${longest(streaks)} events of one`)
+      t.match(streaks.map(([name]) => name).join(''), /^(abc)+a?b?$/, 'one after the other')
+    })
+  }
 })
 
 t.test('an agent can be stopped although it never waits', async (t) => {
