@@ -87,7 +87,7 @@ export class Transcript {
       element.dataset.state = item.state
       setText(name, item.call.function.name)
       setText(state, STATES[item.state])
-      setText(parts.arguments.querySelector('h4'), item.edited === undefined ? 'Arguments' : 'Edited by you')
+      setText(parts.arguments.querySelector('h3'), item.edited === undefined ? 'Arguments' : 'Edited by you')
       const args = readable(item.edited === undefined ? item.call.function.arguments : JSON.stringify(item.edited))
       parts.arguments.hidden = args === '' || args === '{}'
       setText(parts.arguments.querySelector('pre'), args)
