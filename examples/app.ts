@@ -6,18 +6,12 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import agUi from 'fastify-agents/ag-ui'
 import agents from 'fastify-agents/agents'
 import eventStream from 'fastify-agents/event-stream'
-import { calculator } from './agents/calculator.ts'
-import { createFileKeeper } from './agents/file-keeper.ts'
-import { guide } from './agents/guide.ts'
+import { createTeam, type TeamOptions } from './agents/team.ts'
 import { pageRoutes } from './page-routes.ts'
 
-export interface ServerOptions {
-  /** Folder in which the `files` agent works; it never leaves it. */
-  readonly folder: string
+export interface ServerOptions extends TeamOptions {
   /** Level of the log, `silent` for none. @default 'info' */
   readonly logLevel?: string
-  /** Milliseconds between two words of an answer. @default 20 */
-  readonly wordMs?: number
 }
 
 /** Builds the example's server; the caller listens and closes. */
@@ -38,12 +32,7 @@ export async function buildServer (options: ServerOptions): Promise<FastifyInsta
 
   // One registry and one run engine for every protocol that follows.
   await app.register(agents, {
-    agents: {
-      // The slow one: its answer is there to be watched, reloaded and stopped.
-      guide: guide({ wordMs: (options.wordMs ?? 20) * 2 }),
-      calculator: calculator({ wordMs: options.wordMs ?? 20 }),
-      files: await createFileKeeper({ folder: options.folder, wordMs: options.wordMs ?? 20 })
-    },
+    agents: await createTeam(options),
     defaultAgent: 'calculator'
   })
   // A page that was reloaded, or lost its connection, has this long to come back before its run is interrupted.

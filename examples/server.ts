@@ -1,4 +1,5 @@
-// `npm start`: one server, one agent contract, several ways in. Needs no key and no service.
+// `npm start`: one server, one agent contract, several ways in. Needs no key and no service;
+// with OPENAI_API_KEY, OPENAI_BASE_URL or MODEL set, that model runs the same agents with the same tools.
 //
 //   a page           GET  /                      try it all here
 //   AG-UI            POST /agui/run              what the page uses, and yours will
@@ -9,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import { buildServer } from './app.ts'
+import { modelFromEnvironment } from './model.ts'
 
 const port = Number(process.env.PORT ?? 8080)
 const host = process.env.HOST ?? '127.0.0.1'
@@ -19,7 +21,7 @@ if (!Number.isInteger(port) || port < 0 || port > 65_535) {
 }
 
 const folder = process.env.FILES_DIR ?? await mkdtemp(join(tmpdir(), 'fastify-agents-'))
-const app = await buildServer({ folder, logLevel: process.env.LOG_LEVEL ?? 'info' })
+const app = await buildServer({ folder, model: chooseModel(), logLevel: process.env.LOG_LEVEL ?? 'info' })
 
 closeWithGrace({ delay: 10_000 }, async ({ err }) => {
   if (err !== undefined) app.log.error({ err }, 'closing after an error')
@@ -38,4 +40,13 @@ try {
     console.error(`The server could not listen on ${host}:${port}: ${(error as Error).message}`)
   }
   process.exit(1)
+}
+
+function chooseModel () {
+  try {
+    return modelFromEnvironment(process.env)
+  } catch (error) {
+    console.error((error as Error).message)
+    process.exit(1)
+  }
 }

@@ -1,11 +1,13 @@
 // An agent that answers in streams and computes with tools. It stands in for a model: the same events, no key.
 import { randomUUID } from 'node:crypto'
-import { textOf, type Agent, type AgentInput } from 'fastify-agents/agent'
-import { evaluate, findExpressions } from './arithmetic.ts'
+import { runTool, textOf, type Agent, type AgentInput, type ToolResultState } from 'fastify-agents/agent'
+import { findExpressions } from './arithmetic.ts'
+import { calculatorTools } from './calculator-tools.ts'
 import { say, type SayOptions } from './speech.ts'
 import { wordUsage } from './word-usage.ts'
 
-const HELP = 'I compute sums. Ask me for "6*7", "2^10 and 3*(4+5)", or anything with + - * / % ^ in it.'
+/** What it says when there is nothing to compute. */
+export const HELP = 'I compute sums. Ask me for "6*7", "2^10 and 3*(4+5)", or anything with + - * / % ^ in it.'
 
 export interface CalculatorOptions {
   /** Milliseconds between two words. @default 20 */
@@ -15,12 +17,14 @@ export interface CalculatorOptions {
 /** Computes every sum it finds in the newest question, all of them in one batch of tool calls. */
 export function calculator (options: CalculatorOptions = {}): Agent {
   const wordMs = options.wordMs ?? 20
+  const tools = new Map(calculatorTools().map((tool) => [tool.name, tool]))
   return {
     name: 'calculator',
     description: 'Computes sums: + - * / % ^ and parentheses.',
-    capabilities: { restartable: true },
+    capabilities: { restartable: true, denyRules: true },
 
-    async * stream (input, { signal }) {
+    async * stream (input, context) {
+      const { signal } = context
       const model = randomUUID()
       const speech: SayOptions = { replyId: model, wordMs, signal }
       const question = newestQuestion(input)
@@ -44,13 +48,10 @@ export function calculator (options: CalculatorOptions = {}): Agent {
 
       const batch = randomUUID()
       const answers: string[] = []
-      for (const { expression, ...call } of calls) {
+      for (const { expression, toolCallId: id, toolCallName: name } of calls) {
         signal.throwIfAborted()
-        const result = compute(expression)
-        answers.push(result.state === 'success' ? `${expression} = ${result.text}` : `${expression}: ${result.text}`)
-        yield { type: 'TOOL_RESULT_START', replyId: batch, ...call }
-        yield { type: 'TOOL_RESULT_TEXT_DELTA', replyId: batch, ...call, delta: result.text }
-        yield { type: 'TOOL_RESULT_END', replyId: batch, ...call, state: result.state }
+        const outcome = yield * runTool(tools.get(name), { id, name, input: { expression } }, context, { replyId: batch })
+        if (outcome.kind === 'done') answers.push(tellResult(expression, outcome.state, textOf(outcome.output)))
       }
 
       const answer = randomUUID()
@@ -62,12 +63,9 @@ export function calculator (options: CalculatorOptions = {}): Agent {
   }
 }
 
-function compute (expression: string): { readonly state: 'success' | 'error', readonly text: string } {
-  try {
-    return { state: 'success', text: String(evaluate(expression)) }
-  } catch (error) {
-    return { state: 'error', text: (error as Error).message }
-  }
+/** One sum and what came of it, in words. */
+export function tellResult (expression: string, state: ToolResultState, text: string): string {
+  return state === 'success' ? `${expression} = ${text}` : `${expression}: ${text.replace(/^Error: /, '')}`
 }
 
 function newestQuestion (input: AgentInput): string {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import {
   runTool, textOf,
-  type Agent, type AgentEventInit, type AgentInput, type ConfirmDecision, type JsonObject, type RuntimeContext, type Tool, type ToolCall
+  type Agent, type AgentEventInit, type AgentInput, type ConfirmDecision, type JsonObject, type RuntimeContext, type Tool, type ToolCall, type ToolResultState
 } from 'fastify-agents/agent'
 import { fileTools } from './file-tools.ts'
 import { say } from './speech.ts'
@@ -16,7 +16,8 @@ export interface FileKeeperOptions {
   readonly wordMs?: number
 }
 
-const HELP = 'I keep files. Say "list", "read todo.txt", "write todo.txt: milk" or "delete todo.txt"; one line each, several at once if you like.'
+/** What it says when it is told to do nothing. */
+export const HELP = 'I keep files. Say "list", "read todo.txt", "write todo.txt: milk" or "delete todo.txt"; one line each, several at once if you like.'
 
 /** Turns lines into tool calls, runs them in one batch, and tells what came of them. */
 export async function createFileKeeper (options: FileKeeperOptions): Promise<Agent> {
@@ -75,10 +76,15 @@ class FileKeeper {
     for (const { call, decision } of batch) {
       const outcome = yield * runTool(this.#tools.get(call.name), call, context, { replyId, ...decision !== undefined && { decision } })
       if (outcome.kind === 'pending') isWaiting = true
-      else told.push(`${call.name}: ${outcome.state === 'denied' ? `not done (${textOf(outcome.output)})` : textOf(outcome.output)}`)
+      else told.push(tellResult(call.name, outcome.state, textOf(outcome.output)))
     }
     if (!isWaiting) yield * say(told.join('\n'), { replyId: randomUUID(), wordMs: this.#wordMs, signal: context.signal })
   }
+}
+
+/** One call and what came of it, in words. */
+export function tellResult (name: string, state: ToolResultState, text: string): string {
+  return `${name}: ${state === 'denied' ? `not done (${text})` : text}`
 }
 
 function newestText (input: AgentInput): string {
@@ -87,7 +93,7 @@ function newestText (input: AgentInput): string {
 }
 
 /** Reads `list`, `read NAME`, `write NAME: TEXT` and `delete NAME`, one a line. */
-function commandsOf (text: string): ToolCall[] {
+export function commandsOf (text: string): ToolCall[] {
   return text.split('\n').flatMap((line) => {
     const [, verb = '', rest = ''] = /^\s*(list|read|write|delete)\b\s*(.*?)\s*$/i.exec(line) ?? []
     const call = (name: string, input: JsonObject): ToolCall[] => [{ id: `call-${randomUUID()}`, name, input }]

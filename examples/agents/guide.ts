@@ -12,7 +12,8 @@ export interface GuideOptions {
 /** Name of the tool that a page must offer to be painted: it asks its user for a colour, shows it, and answers with its name. */
 export const PICK_COLOUR = 'pick_colour'
 
-const TOUR = `You are watching server-sent events. Every few words of this answer are one event with an id of its own, and the server keeps them for a while.
+/** The tour itself. */
+export const TOUR = `You are watching server-sent events. Every few words of this answer are one event with an id of its own, and the server keeps them for a while.
 
 So reload this page now, in the middle of the sentence: it comes back with the id of the last event it has seen, and the server goes on with the next one. Nothing is lost, and nothing is said twice. A train in a tunnel is the same thing: this run belongs to the server, not to your connection, and it waits for you before it gives up.
 

@@ -1,21 +1,25 @@
-import type { AssistantModelMessage, DataContent, FilePart, ImagePart, ModelMessage, ToolResultPart, UserModelMessage } from 'ai'
+import type { AssistantModelMessage, DataContent, FilePart, ImagePart, ModelMessage, ToolCallPart, ToolResultPart, UserModelMessage } from 'ai'
 import { type ContentBlock, isObject, type JsonObject, type MediaSource, type Msg, newId, toJson, type ToolResultBlock } from '../../agent/index.ts'
 import { metadataKeys, withProviderMetadata } from './provider-metadata.ts'
-import type { ToolOutput } from './tool-output.ts'
+import type { OutputPart, ToolOutput } from './tool-output.ts'
+
+type AssistantPart = Exclude<AssistantModelMessage['content'], string>[number]
 
 /**
  * Turns messages of `ai` into an agent's: for conversations that were kept in the SDK's form. Approval requests and their
  * answers are left out; they are records of the server here, not pieces of a conversation.
  */
 export function toAgentMessages (messages: readonly ModelMessage[]): Msg[] {
-  return messages.flatMap((message): Msg[] => {
-    switch (message.role) {
-      case 'system': return msg('SYSTEM', textBlocks(message.content))
-      case 'user': return msg('USER', userBlocks(message.content))
-      case 'assistant': return msg('ASSISTANT', assistantBlocks(message.content))
-      case 'tool': return msg('TOOL', message.content.flatMap((part) => part.type === 'tool-result' ? [resultBlock(part)] : []))
-    }
-  })
+  return messages.flatMap(toMessage)
+}
+
+function toMessage (message: ModelMessage): Msg[] {
+  switch (message.role) {
+    case 'system': return msg('SYSTEM', textBlocks(message.content))
+    case 'user': return msg('USER', userBlocks(message.content))
+    case 'assistant': return msg('ASSISTANT', assistantBlocks(message.content))
+    case 'tool': return msg('TOOL', message.content.flatMap((part) => part.type === 'tool-result' ? [resultBlock(part)] : []))
+  }
 }
 
 function msg (role: Msg['role'], content: ContentBlock[]): Msg[] {
@@ -32,29 +36,31 @@ function userBlocks (content: UserModelMessage['content']): ContentBlock[] {
 }
 
 function assistantBlocks (content: AssistantModelMessage['content']): ContentBlock[] {
-  if (typeof content === 'string') return textBlocks(content)
-  return content.flatMap((part): ContentBlock[] => {
-    switch (part.type) {
-      case 'text': return textBlocks(part.text)
-      case 'reasoning': return [{ type: 'thinking', thinking: part.text, ...withProviderMetadata(part.providerOptions) }]
-      case 'file': return [mediaBlock(part)]
-      case 'tool-call': {
-        const input = toJson(part.input)
-        const metadata = { ...withProviderMetadata(part.providerOptions).metadata, ...part.providerExecuted === true && { [metadataKeys.executed]: true } }
-        return [{
-          type: 'tool_use',
-          id: part.toolCallId,
-          name: part.toolName,
-          // An object stays one.
-          input: isObject(input) ? input as JsonObject : {},
-          content: JSON.stringify(input ?? {}),
-          metadata
-        }]
-      }
-      case 'tool-result': return [resultBlock(part)]
-      case 'tool-approval-request': return []
-    }
-  })
+  return typeof content === 'string' ? textBlocks(content) : content.flatMap(assistantBlock)
+}
+
+function assistantBlock (part: AssistantPart): ContentBlock[] {
+  switch (part.type) {
+    case 'text': return textBlocks(part.text)
+    case 'reasoning': return [{ type: 'thinking', thinking: part.text, ...withProviderMetadata(part.providerOptions) }]
+    case 'file': return [mediaBlock(part)]
+    case 'tool-call': return [callBlock(part)]
+    case 'tool-result': return [resultBlock(part)]
+    case 'tool-approval-request': return []
+  }
+}
+
+function callBlock ({ toolCallId, toolName, input: given, providerExecuted, providerOptions }: ToolCallPart): ContentBlock {
+  const input = toJson(given) ?? {}
+  return {
+    type: 'tool_use',
+    id: toolCallId,
+    name: toolName,
+    // An object stays one.
+    input: isObject(input) ? input as JsonObject : {},
+    content: JSON.stringify(input),
+    metadata: { ...withProviderMetadata(providerOptions).metadata, ...providerExecuted === true && { [metadataKeys.executed]: true } }
+  }
 }
 
 function mediaBlock (part: ImagePart | FilePart): ContentBlock {
@@ -80,16 +86,18 @@ function outputBlocks (output: ToolOutput): ContentBlock[] {
     case 'text': case 'error-text': return textBlocks(output.value)
     case 'json': case 'error-json': return textBlocks(JSON.stringify(output.value))
     case 'execution-denied': return textBlocks(output.reason ?? '')
-    case 'content': return output.value.flatMap((part): ContentBlock[] => {
-      switch (part.type) {
-        case 'text': return textBlocks(part.text)
-        case 'media': case 'file-data': return [{ type: 'data', source: sourceOf(part.data, part.mediaType) }]
-        case 'image-data': return [{ type: 'image', source: sourceOf(part.data, part.mediaType) }]
-        case 'image-url': return [{ type: 'image', source: { type: 'url', url: part.url } }]
-        case 'file-url': return [{ type: 'data', source: { type: 'url', url: part.url, ...part.mediaType !== undefined && { mime_type: part.mediaType } } }]
-        // A provider's own handles: nobody else can read them.
-        case 'file-id': case 'image-file-id': case 'custom': return []
-      }
-    })
+    case 'content': return output.value.flatMap(outputBlock)
+  }
+}
+
+function outputBlock (part: OutputPart): ContentBlock[] {
+  switch (part.type) {
+    case 'text': return textBlocks(part.text)
+    case 'media': case 'file-data': return [{ type: 'data', source: sourceOf(part.data, part.mediaType) }]
+    case 'image-data': return [{ type: 'image', source: sourceOf(part.data, part.mediaType) }]
+    case 'image-url': return [{ type: 'image', source: { type: 'url', url: part.url } }]
+    case 'file-url': return [{ type: 'data', source: { type: 'url', url: part.url, ...part.mediaType !== undefined && { mime_type: part.mediaType } } }]
+    // A provider's own handles: nobody else can read them.
+    case 'file-id': case 'image-file-id': case 'custom': return []
   }
 }

@@ -30,19 +30,19 @@ export async function * callModel (request: ModelRequest, signal: AbortSignal): 
     onError: () => {}
   })
   const reader = result.fullStream.getReader()
-  let reject: (reason: unknown) => void = () => {}
+  let giveUp: (reason: unknown) => void = () => {}
   const onAbort = (): void => {
     controller.abort(abortError())
-    reject(signal.reason)
+    giveUp(signal.reason)
   }
   signal.addEventListener('abort', onAbort, { once: true })
   let isOver = false
   try {
     for (;;) {
       pace.want()
-      const { done, value } = await new Promise<Awaited<ReturnType<typeof reader.read>>>((resolve, fail) => {
-        reject = fail
-        reader.read().then(resolve, fail)
+      const { done, value } = await new Promise<Awaited<ReturnType<typeof reader.read>>>((resolve, reject) => {
+        giveUp = reject
+        reader.read().then(resolve, reject)
       })
       pace.rest()
       if (done) break

@@ -5,7 +5,8 @@ import { mediaTypeOf } from './content-parts.ts'
 /** What a model is shown of a tool's result. */
 export type ToolOutput = ToolResultPart['output']
 
-type OutputPart = Extract<ToolOutput, { readonly type: 'content' }>['value'][number]
+/** A piece of a result that is more than text. */
+export type OutputPart = Extract<ToolOutput, { readonly type: 'content' }>['value'][number]
 
 /** The result of a call that nobody answered: providers refuse a conversation in which a call has none. */
 export const unanswered: ToolOutput = { type: 'error-text', value: 'The call was not answered: whether it did anything is unknown.' }

@@ -48,7 +48,7 @@ export async function readTools (tools: ToolSet | readonly Tool[]): Promise<OwnT
 /** Tools that a provider runs by itself are never offered to a run whose deny rules name them: nobody could stop the call. */
 export function isOffered (tool: NativeTool, name: string, { denyRules }: RuntimeContext): boolean {
   if (tool.type !== 'provider') return true
-  const byName = createPermissions(denyRules.map(({ rule_content, ...rule }) => rule))
+  const byName = createPermissions(denyRules.map((rule) => ({ ...rule, rule_content: '' })))
   return byName.check({ name, input: {} }).behavior === 'allow'
 }
 

@@ -53,14 +53,20 @@ t.test('tools run here, side by side, and the model sees their results in its ow
   ])
   t.match(message?.usage, { inputTokens: 1, outputTokens: 2 })
   t.match(prompts[1]?.slice(1), [
-    { role: 'assistant', content: [
-      { type: 'tool-call', toolCallId: 'c1', toolName: 'add', input: { a: 1, b: 2 }, providerOptions: { google: { thoughtSignature: 'sig' } } },
-      { type: 'tool-call', toolCallId: 'c2', toolName: 'add', input: { a: 3, b: 4 } }
-    ] },
-    { role: 'tool', content: [
-      { type: 'tool-result', toolCallId: 'c1', toolName: 'add', output: { type: 'text', value: '3' } },
-      { type: 'tool-result', toolCallId: 'c2', toolName: 'add', output: { type: 'text', value: '7' } }
-    ] }
+    {
+      role: 'assistant',
+      content: [
+        { type: 'tool-call', toolCallId: 'c1', toolName: 'add', input: { a: 1, b: 2 }, providerOptions: { google: { thoughtSignature: 'sig' } } },
+        { type: 'tool-call', toolCallId: 'c2', toolName: 'add', input: { a: 3, b: 4 } }
+      ]
+    },
+    {
+      role: 'tool',
+      content: [
+        { type: 'tool-result', toolCallId: 'c1', toolName: 'add', output: { type: 'text', value: '3' } },
+        { type: 'tool-result', toolCallId: 'c2', toolName: 'add', output: { type: 'text', value: '7' } }
+      ]
+    }
   ])
   t.strictSame(calls().length, 1)
 })
