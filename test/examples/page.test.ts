@@ -26,7 +26,7 @@ test('a click on a suggestion asks its agent, which answers with thoughts, tools
   t.strictSame(await cards(page), [
     ['calculate', 'done', '{ "expression": "6*7" }', '42'],
     ['calculate', 'done', '{ "expression": "2^10" }', '1024'],
-    ['calculate', 'failed', '{ "expression": "1/0" }', '"1/0" has no finite value']
+    ['calculate', 'failed', '{ "expression": "1/0" }', 'Error: "1/0" has no finite value']
   ])
   t.equal(await page.locator('#agent').inputValue(), 'calculator')
   t.equal(await page.locator('#connection').textContent(), 'Ready')
