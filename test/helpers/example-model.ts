@@ -2,11 +2,13 @@
 // tools, as any model, and answers in the words of the agent whose tools it is offered.
 import { type LanguageModelV3CallOptions, type LanguageModelV3Message, type LanguageModelV3StreamPart } from '@ai-sdk/provider'
 import { MockLanguageModelV3 } from 'ai/test'
+import { type Usage } from 'fastify-agents/agent'
 import { type AiSdkModel } from 'fastify-agents/bridges/ai-sdk'
 import { findExpressions } from '../../examples/agents/arithmetic.ts'
 import * as calculator from '../../examples/agents/calculator.ts'
 import * as files from '../../examples/agents/file-keeper.ts'
 import { PICK_COLOUR, TOUR } from '../../examples/agents/guide.ts'
+import { wordUsage } from '../../examples/agents/word-usage.ts'
 
 /** Who runs the example's agents: they themselves, or the bridge with a scripted model. */
 export const implementations: readonly { readonly name: string, readonly model: () => AiSdkModel | undefined }[] = [
@@ -25,7 +27,9 @@ export function exampleModel (): AiSdkModel {
   return new MockLanguageModelV3({
     modelId: 'example',
     doStream: async (options) => {
-      const chunks = say(replyTo(options))
+      const reply = replyTo(options)
+      const question = textOf(options.prompt.findLast(({ role }) => role === 'user'))
+      const chunks = say(reply, wordUsage(question, writtenIn(reply)))
       return {
         stream: new ReadableStream<LanguageModelV3StreamPart>({
           pull: (controller) => {
@@ -68,7 +72,14 @@ function replyTo ({ prompt, tools = [] }: LanguageModelV3CallOptions): Reply {
   }
 }
 
-function * say ({ thought, text, calls = [] }: Reply): Generator<LanguageModelV3StreamPart, void, undefined> {
+/** What counts as said: the same as the own agents count. */
+function writtenIn ({ thought, text, calls = [] }: Reply): string {
+  const sums = calls.flatMap(({ name, input }) => name === 'calculate' ? [String((input as { expression: unknown }).expression)] : [])
+  if (sums.length > 0) return sums.join(' ')
+  return calls.length > 0 ? JSON.stringify(calls) : [thought, text].filter((said) => said !== undefined).join(' ')
+}
+
+function * say ({ thought, text, calls = [] }: Reply, { inputTokens, outputTokens }: Usage): Generator<LanguageModelV3StreamPart, void, undefined> {
   if (thought !== undefined) {
     yield { type: 'reasoning-start', id: 'r0' }
     for (const delta of words(thought)) yield { type: 'reasoning-delta', id: 'r0', delta }
@@ -90,7 +101,10 @@ function * say ({ thought, text, calls = [] }: Reply): Generator<LanguageModelV3
   yield {
     type: 'finish',
     finishReason: { unified: calls.length > 0 ? 'tool-calls' : 'stop', raw: undefined },
-    usage: { inputTokens: { total: 10, noCache: undefined, cacheRead: undefined, cacheWrite: undefined }, outputTokens: { total: 20, text: undefined, reasoning: undefined } }
+    usage: {
+      inputTokens: { total: inputTokens, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+      outputTokens: { total: outputTokens, text: undefined, reasoning: undefined }
+    }
   }
 }
 
