@@ -1,16 +1,16 @@
 import t from 'tap'
 import { runScript } from '../../../helpers/child.ts'
-
-interface Figures { readonly handles: readonly [object, object], readonly listeners: readonly [number, number], readonly heapGrowth: number }
+import { type Leftovers } from '../../../helpers/leaks.ts'
 
 // A machine that is busy with other files takes its time.
 t.setTimeout(240_000)
 
 t.test('five thousand clients that connect and are reset leave no listener, timer, handle or memory behind', async (t) => {
-  const figures = await runScript(new URL('load/resets.ts', import.meta.url)) as Figures
+  const figures = await runScript(new URL('load/resets.ts', import.meta.url)) as Leftovers
   t.comment(JSON.stringify(figures))
   t.match(figures, { resets: 5_000, running: 0, connections: 0, signals: 0, runs: 0 })
   t.strictSame(figures.handles[1], figures.handles[0])
   t.equal(figures.listeners[1], figures.listeners[0])
+  t.strictSame(figures.left, [], 'nothing is there more often than before')
   t.ok(figures.heapGrowth < 2 * 1024 * 1024, `the heap has grown by ${figures.heapGrowth} bytes`)
 })

@@ -5,9 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Agent } from '../../../../../lib/agent/index.ts'
 import { memoryStore } from '../../../../../lib/stores/index.ts'
 import { request, serveApp } from '../../../../helpers/ag-ui-app.ts'
+import { leftBy } from '../../../../helpers/leaks.ts'
 
-// What is compiled and cached by then is not counted.
-const WARM_UP = 1_500
 const RESETS = 5_000
 const AT_ONCE = 25
 
@@ -49,27 +48,15 @@ async function batch (count: number): Promise<void> {
   for (let done = 0; done < count; done += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, reset))
 }
 
-interface Figures { readonly heap: number, readonly handles: Record<string, number>, readonly listeners: number }
-
-/** Everything that could have been left, once the server has had the time to let go of it. */
-async function figures (): Promise<Figures> {
-  for (let waited = 0; counts.running > 0 && waited < 200; waited++) await delay(10)
-  // Past the store's sweep and the bus's own clock, twice.
-  await delay(1_000)
-  global.gc?.()
-  await delay(100)
-  global.gc?.()
-  const handles: Record<string, number> = {}
-  for (const kind of process.getActiveResourcesInfo()) handles[kind] = (handles[kind] ?? 0) + 1
-  const { server: http } = server.app
-  const count = [process, http].reduce((sum, emitter) => sum + emitter.eventNames().reduce((all, name) => all + emitter.listenerCount(name as 'close'), 0), 0)
-  return { heap: process.memoryUsage().heapUsed, handles, listeners: count }
-}
-
-await batch(WARM_UP)
-const before = await figures()
-await batch(RESETS)
-const after = await figures()
+const leftovers = await leftBy(RESETS, {
+  emitters: [server.app.server],
+  serve: batch,
+  async settle () {
+    for (let waited = 0; counts.running > 0 && waited < 200; waited++) await delay(10)
+    // Past the store's sweep and the bus's own clock, twice.
+    await delay(1_000)
+  }
+})
 const connections = await new Promise<number>((resolve, reject) => { server.app.server.getConnections((error, count) => { if (error === null) resolve(count); else reject(error) }) })
 console.log(JSON.stringify({
   resets: RESETS,
@@ -77,8 +64,6 @@ console.log(JSON.stringify({
   connections,
   signals: listeners.size,
   runs: (await store.index.list({}, { limit: 1_000 })).runs.length,
-  handles: [before.handles, after.handles],
-  listeners: [before.listeners, after.listeners],
-  heapGrowth: after.heap - before.heap
+  ...leftovers
 }))
 process.exit(0)
