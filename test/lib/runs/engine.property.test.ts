@@ -5,7 +5,7 @@ import { die, settle } from './model/settle.ts'
 import { calmStep, faultyStep, type Outage, type Step, stormyStep } from './model/steps.ts'
 import { World } from './model/world.ts'
 
-const RUNS = Number(process.env.PROPERTY_RUNS ?? 200)
+const RUNS = Number(process.env.PROPERTY_RUNS ?? 150)
 
 /** Plays steps in a world of their own, then lets it come to its end; throws where a rule was broken. */
 async function live (steps: readonly Step[], goneFor?: Outage): Promise<void> {

@@ -113,7 +113,8 @@ export class Known {
   }
 
   /** Called when an execution is aborted because of a disconnect. */
-  onDisconnected (): void {
+  onDisconnected (isCalm: boolean): void {
+    if (this.step.isReadElsewhere && isCalm) this.problems.push('was interrupted although it is read on another node')
     if (this.readers.size > 0) this.problems.push(`was left by everybody, it is said, while ${this.readers.size} are there`)
     const { onDisconnect } = this.spec
     const { at } = this.abandonments.at(-1) ?? {}

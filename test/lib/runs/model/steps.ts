@@ -46,11 +46,11 @@ const FAULTS: readonly OperationName[] = [
 ]
 
 const KINDS: readonly RunStepKind[] = [
-  'again', 'conflict', 'pry', 'own', 'own', 'connect', 'leave', 'leaveOwn', 'stall', 'stall', 'takeOn', 'read', 'text', 'text', 'long', 'long', 'many',
+  'again', 'conflict', 'pry', 'own', 'own', 'connect', 'connect', 'leave', 'leave', 'leaveOwn', 'stall', 'stall', 'takeOn', 'read', 'text', 'text', 'long', 'long', 'long', 'many',
   'ask', 'ask', 'result', 'result', 'finish', 'finish', 'fail', 'stop', 'stopSession', 'turn', 'turn'
 ]
 
-const run = fc.nat(7)
+const run = fc.nat(3)
 
 const start: fc.Arbitrary<StartStep> = fc.record({
   kind: fc.constant('start' as const),
@@ -67,7 +67,7 @@ const start: fc.Arbitrary<StartStep> = fc.record({
 })
 
 const healthy: fc.WeightedArbitrary<Step>[] = [
-  { weight: 5, arbitrary: start },
+  { weight: 3, arbitrary: start },
   { weight: 20, arbitrary: fc.record({ kind: fc.constantFrom(...KINDS), run }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('answer' as const), run, approved: fc.boolean(), twice: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(1, 30, 150, 1_200, 6_000) }) }

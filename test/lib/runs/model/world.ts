@@ -203,7 +203,7 @@ export class World {
     }
     const { signal } = execution.context
     signal.addEventListener('abort', () => {
-      if (String((signal.reason as Error).message).includes('disconnect')) this.#find(label)?.onDisconnected()
+      if (String((signal.reason as Error).message).includes('disconnect')) this.#find(label)?.onDisconnected(this.isCalm)
     })
   }
 
