@@ -40,7 +40,13 @@ export async function die (world: World, how: Outage): Promise<RunEngine> {
     // What follows a question is held back (R3): such an agent has nothing to store until it returns.
     if (known.isClosing) execution?.finish()
   }
-  for (const { label, run } of executed) await clock.until(run.settled(), END_LIMIT_MS, `${label} ends without its store`)
+  for (const { label, run, watcher } of executed) {
+    const { end } = await clock.until(run.settled(), END_LIMIT_MS, `${label} ends without its store`)
+    const last = watcher.heard.at(-1)
+    const isTold = last?.kind === 'line' && last.data.includes('STORE_UNAVAILABLE') && watcher.end === 'complete'
+    // R9: its lease has not run out yet, so that its caller may be told.
+    if (end?.code !== 'STORE_UNAVAILABLE' || !isTold) world.problems.push(`${label} ended without its store as ${JSON.stringify(end)}, and told ${JSON.stringify(last)}`)
+  }
   for (const { label, run } of world.known) {
     await clock.until(engine.stop(run).catch(() => {}), END_LIMIT_MS, `stopping ${label} without its store`)
     const { state } = run.record
