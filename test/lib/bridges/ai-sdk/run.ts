@@ -76,7 +76,7 @@ export function lines (events: readonly AgentEvent[]): string[] {
       fields.metadata === undefined ? undefined : JSON.stringify(fields.metadata),
       fields.value === undefined ? undefined : JSON.stringify(fields.value),
       event.type === 'REQUIRE_USER_CONFIRM' || event.type === 'REQUIRE_EXTERNAL_EXECUTION'
-        ? event.toolCalls.map(({ id, name, input, metadata = {}, state }) => `${id} ${name} ${JSON.stringify(input)} ${String(state)}${Object.keys(metadata).length === 0 ? '' : ` ${JSON.stringify(metadata)}`}`).join('; ')
+        ? event.toolCalls.map(({ id, name, input, metadata: { executor, ...metadata } = {}, state }) => `${id} ${name} ${JSON.stringify(input)} ${String(state)}${Object.keys(metadata).length === 0 ? '' : ` ${JSON.stringify(metadata)}`}`).join('; ')
         : undefined
     ]
     return [words.filter((word) => word !== undefined).join(' ')]
