@@ -89,6 +89,13 @@ function apply (conversation, event, run) {
       return
     }
 
+    case 'REASONING_ENCRYPTED_VALUE': {
+      // A model's own note: it wants it back with the next run.
+      const target = event.subtype === 'tool-call' ? callOf(messages, event.entityId) : messages.find(({ id }) => id === event.entityId)
+      if (target !== undefined) target.encryptedValue = event.encryptedValue
+      return
+    }
+
     case 'RUN_FINISHED':
     case 'RUN_ERROR':
       conversation.run = undefined
