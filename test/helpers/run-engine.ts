@@ -3,6 +3,7 @@ import { type Agent, type AgentEventInit, type Decision, type ToolUseBlock } fro
 import { type AttachOptions, type View } from '../../lib/bus/index.ts'
 import { type EngineOptions, type ResumeResult, type Run, RunEngine, type StartResult } from '../../lib/runs/index.ts'
 import { FaultPlan, faultyStore, memoryStore, type MemoryStoreOptions, type Store } from '../../lib/stores/index.ts'
+import { type ScriptedAgent } from './scripted-agent.ts'
 
 /** An engine on a memory store whose calls a test can hold or fail. */
 export interface TestEngine { readonly engine: RunEngine, readonly store: Store, readonly plan: FaultPlan }
@@ -30,6 +31,13 @@ export function makeEngine (t: Test, options: EngineOptions & TestStoreOptions =
     await own?.close()
   })
   return { engine, store, plan }
+}
+
+/** Two engines on one store, which ends with the test. */
+export function makePair (t: Test): { readonly store: Store, readonly a: TestEngine, readonly b: TestEngine } {
+  const store = memoryStore()
+  t.teardown(() => store.close())
+  return { store, a: makeEngine(t, { store }), b: makeEngine(t, { store }) }
 }
 
 /** The run of a start that must have succeeded. */
@@ -92,6 +100,14 @@ export function askFor (...ids: readonly string[]): AgentEventInit[] {
     ]),
     { type: 'REQUIRE_USER_CONFIRM', toolCalls: ids.map((id) => call(id)) }
   ]
+}
+
+/** Lets the agent's next execution ask for approvals and return; resolves when its run waits. */
+export async function pause (agent: ScriptedAgent, run: Run, ...ids: readonly string[]): Promise<void> {
+  const execution = await agent.called()
+  await execution.say(...askFor(...ids.length > 0 ? ids : ['c1']))
+  execution.finish()
+  await run.settled()
 }
 
 /** A tool's result. */

@@ -1,19 +1,23 @@
 import t from 'tap'
-import { EventBus } from '../../../lib/bus/index.ts'
-import { delivered, lines, range, Recorder } from './recorder.ts'
+import { type Attachment, type Topic } from '../../../lib/bus/index.ts'
+import { delivered, lines, makeTopic, range, Recorder } from './recorder.ts'
 
 const KB = 'x'.repeat(1024)
 
-t.test('a sink that says no is left alone until it resumes, and then gets the rest in one piece', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+/** A reader that takes one write and no more, while so many events come. */
+async function fallBehind (topic: Topic, events: number): Promise<{ readonly sink: Recorder, readonly attachment: Attachment }> {
   const sink = new Recorder(1)
   const attachment = topic.attach({ view: lines(), sink })
-  for (let n = 1; n <= 5; n++) {
+  for (let n = 1; n <= events; n++) {
     topic.append({ data: `e${n}` })
     await delivered()
   }
+  return { sink, attachment }
+}
+
+t.test('a sink that says no is left alone until it resumes, and then gets the rest in one piece', async (t) => {
+  const { topic } = makeTopic(t)
+  const { sink, attachment } = await fallBehind(topic, 5)
   t.strictSame(sink.seqs, [1])
   t.strictSame(attachment.cursor, { epoch: topic.epoch, seq: 1 })
   t.equal(attachment.lagBytes, Buffer.byteLength('1>2 e2\n2>3 e3\n3>4 e4\n4>5 e5\n'))
@@ -27,15 +31,8 @@ t.test('a sink that says no is left alone until it resumes, and then gets the re
 })
 
 t.test('a stalled reader that fell behind what is kept is told, and goes on from the oldest', async (t) => {
-  const bus = new EventBus({ replay: { maxEvents: 4 } })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
-  const sink = new Recorder(1)
-  const attachment = topic.attach({ view: lines(), sink })
-  for (let n = 1; n <= 10; n++) {
-    topic.append({ data: `e${n}` })
-    await delivered()
-  }
+  const { topic } = makeTopic(t, { replay: { maxEvents: 4 } })
+  const { sink, attachment } = await fallBehind(topic, 10)
   sink.room = Infinity
   attachment.resume()
   t.strictSame(sink.seqs, [1, 'gap', 7, 8, 9, 10])
@@ -43,15 +40,8 @@ t.test('a stalled reader that fell behind what is kept is told, and goes on from
 })
 
 t.test('a gap that fills the sink stalls it again before the events', async (t) => {
-  const bus = new EventBus({ replay: { maxEvents: 4 } })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
-  const sink = new Recorder(1)
-  const attachment = topic.attach({ view: lines(), sink })
-  for (let n = 1; n <= 10; n++) {
-    topic.append({ data: `e${n}` })
-    await delivered()
-  }
+  const { topic } = makeTopic(t, { replay: { maxEvents: 4 } })
+  const { sink, attachment } = await fallBehind(topic, 10)
   sink.room = 1
   attachment.resume()
   t.strictSame(sink.seqs, [1, 'gap'])
@@ -62,15 +52,8 @@ t.test('a gap that fills the sink stalls it again before the events', async (t) 
 })
 
 t.test('a snapshot in the place of a gap may reach into what was appended in this tick', async (t) => {
-  const bus = new EventBus({ replay: { maxEvents: 4 } })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
-  const sink = new Recorder(1)
-  const attachment = topic.attach({ view: lines(), sink })
-  for (let n = 1; n <= 10; n++) {
-    topic.append({ data: `e${n}` })
-    await delivered()
-  }
+  const { topic } = makeTopic(t, { replay: { maxEvents: 4 } })
+  const { sink, attachment } = await fallBehind(topic, 10)
   topic.append({ data: 'e11' })
   sink.room = Infinity
   sink.answer = () => ({ text: 'snapshot\n', after: 11 })
@@ -81,9 +64,7 @@ t.test('a snapshot in the place of a gap may reach into what was appended in thi
 })
 
 t.test('a burst larger than what is kept loses nothing for readers that keep up', async (t) => {
-  const bus = new EventBus({ replay: { maxEvents: 16 } })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { replay: { maxEvents: 16 } })
   const [one, two] = [new Recorder(), new Recorder()]
   topic.attach({ view: lines(), sink: one })
   topic.attach({ view: lines({ key: 'other' }), sink: two })
@@ -95,9 +76,7 @@ t.test('a burst larger than what is kept loses nothing for readers that keep up'
 })
 
 t.test('a reader further behind than it may be is cut with a cursor from which it can go on', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const sink = new Recorder(1)
   const attachment = topic.attach({ view: lines(), sink, maxLagBytes: 4 * 1024 })
   for (let n = 1; n <= 4; n++) topic.append({ data: KB })
@@ -119,9 +98,7 @@ t.test('a reader further behind than it may be is cut with a cursor from which i
 })
 
 t.test('100 stalled readers hold a cursor each and delay nobody', async (t) => {
-  const bus = new EventBus({ replay: { maxEvents: 256 }, sliceMs: 60_000 })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { replay: { maxEvents: 256 }, sliceMs: 60_000 })
   const view = lines()
   const stalled = range(1, 100).map(() => {
     const sink = new Recorder(1)
@@ -146,9 +123,7 @@ t.test('100 stalled readers hold a cursor each and delay nobody', async (t) => {
 })
 
 t.test('the owner waits for a lossless reader that is 64 KB behind', async (t) => {
-  const bus = new EventBus({ replay: { maxEvents: 8 } })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { replay: { maxEvents: 8 } })
   const sink = new Recorder(1)
   const attachment = topic.attach({ view: lines(), sink, lossless: true, upTo: 'last' })
   t.equal(topic.ready(), undefined)
@@ -173,9 +148,7 @@ t.test('the owner waits for a lossless reader that is 64 KB behind', async (t) =
 })
 
 t.test('the owner waits for the slowest of several, and no longer than they are there', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const view = lines()
   const [slow, slower] = [new Recorder(1), new Recorder(1)]
   const one = topic.attach({ view, sink: slow, lossless: true })
@@ -196,9 +169,7 @@ t.test('the owner waits for the slowest of several, and no longer than they are 
 })
 
 t.test('a lossless reader with a limit is cut at it, and the owner goes on', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const sink = new Recorder(1)
   topic.attach({ view: lines(), sink, lossless: true, maxLagBytes: 100 * 1024 })
   for (let n = 0; n < 110; n++) topic.append({ data: KB })

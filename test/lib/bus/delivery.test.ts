@@ -1,12 +1,10 @@
 import t from 'tap'
 import { mock } from 'node:test'
 import { EventBus } from '../../../lib/bus/index.ts'
-import { delivered, lines, range, Recorder } from './recorder.ts'
+import { delivered, lines, makeTopic, range, Recorder } from './recorder.ts'
 
 t.test('what is appended in one tick leaves as one write on the next', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const sink = new Recorder()
   topic.attach({ view: lines(), sink })
   t.strictSame([1, 2, 3].map((n) => topic.append({ event: `n${n}`, data: String(n) })), [1, 2, 3])
@@ -17,9 +15,7 @@ t.test('what is appended in one tick leaves as one write on the next', async (t)
 })
 
 t.test('32 KB leave at once', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const sink = new Recorder()
   topic.attach({ view: lines(), sink })
   for (let n = 0; n < 31; n++) topic.append({ data: 'x'.repeat(1024) })
@@ -31,9 +27,7 @@ t.test('32 KB leave at once', async (t) => {
 })
 
 t.test('256 events that lie in the log are replayed by one write, without a copy for each reader', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const view = lines()
   for (let n = 0; n < 300; n++) topic.append({ data: 'x'.repeat(100) })
   const [one, two] = [new Recorder(), new Recorder()]
@@ -46,9 +40,7 @@ t.test('256 events that lie in the log are replayed by one write, without a copy
 })
 
 t.test('a thousand readers are given the same bytes', async (t) => {
-  const bus = new EventBus({ sliceMs: 60_000 })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { sliceMs: 60_000 })
   const view = lines()
   const sinks = range(1, 1_000).map(() => new Recorder())
   for (const sink of sinks) topic.attach({ view, sink })
@@ -60,9 +52,7 @@ t.test('a thousand readers are given the same bytes', async (t) => {
 })
 
 t.test('bytes that were handed out never change, however far the log goes on', async (t) => {
-  const bus = new EventBus({ replay: { maxEvents: 8 } })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { replay: { maxEvents: 8 } })
   const sink = new Recorder()
   topic.attach({ view: lines(), sink })
   const copies: Buffer[] = []
@@ -77,9 +67,7 @@ t.test('bytes that were handed out never change, however far the log goes on', a
 })
 
 t.test('frames of any size, ASCII or not, come out as they went in', async (t) => {
-  const bus = new EventBus({ replay: { maxEvents: 1_000, maxBytes: 1e8 } })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { replay: { maxEvents: 1_000, maxBytes: 1e8 } })
   const live = new Recorder()
   topic.attach({ view: lines(), sink: live })
   const sizes = [0, 1, 100, 4_095, 4_096, 5_000, 21_840, 21_845, 32_768, 65_500, 65_536, 70_000, 200_000, 3]
@@ -96,9 +84,7 @@ t.test('frames of any size, ASCII or not, come out as they went in', async (t) =
 t.test('a window gathers what comes within it', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  const bus = new EventBus({ coalesceMs: 25 })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { coalesceMs: 25 })
   const sink = new Recorder()
   topic.attach({ view: lines(), sink })
   topic.append({ data: 'a' })
@@ -136,9 +122,7 @@ t.test('a topic overrides the window of its bus, and 32 KB do not wait for it', 
 })
 
 t.test('an owner may append from inside a write', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t', { replay: { maxEvents: 4 } })
+  const { topic } = makeTopic(t, {}, { replay: { maxEvents: 4 } })
   const [first, second] = [new Recorder(), new Recorder()]
   first.onWrite = () => { if (topic.last < 60) for (let n = 0; n < 10; n++) topic.append({ data: 'x'.repeat(8_000) }) }
   topic.attach({ view: lines(), sink: first })

@@ -1,11 +1,9 @@
 import t from 'tap'
 import { EventBus } from '../../../lib/bus/index.ts'
-import { delivered, lines, range, Recorder } from './recorder.ts'
+import { delivered, lines, makeTopic, range, Recorder } from './recorder.ts'
 
 t.test('a large fan-out is sliced, and the event loop has its turn between', async (t) => {
-  const bus = new EventBus({ sliceMs: 0 })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { sliceMs: 0 })
   const view = lines()
   const sinks = range(1, 1_000).map(() => new Recorder())
   for (const sink of sinks) topic.attach({ view, sink })
@@ -21,9 +19,7 @@ t.test('a large fan-out is sliced, and the event loop has its turn between', asy
 })
 
 t.test('what comes during a sliced pass reaches everybody once', async (t) => {
-  const bus = new EventBus({ sliceMs: 0 })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t', { replay: { maxEvents: 1_000 } })
+  const { topic } = makeTopic(t, { sliceMs: 0 }, { replay: { maxEvents: 1_000 } })
   const view = lines()
   const sinks = range(1, 300).map(() => new Recorder())
   for (const sink of sinks) topic.attach({ view, sink })
@@ -41,9 +37,7 @@ t.test('what comes during a sliced pass reaches everybody once', async (t) => {
 })
 
 t.test('readers may come and go between slices', async (t) => {
-  const bus = new EventBus({ sliceMs: 0 })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { sliceMs: 0 })
   const view = lines()
   const sinks = range(0, 299).map(() => new Recorder())
   const attachments = sinks.map((sink) => topic.attach({ view, sink }))
@@ -64,9 +58,7 @@ t.test('readers may come and go between slices', async (t) => {
 })
 
 t.test('everybody may go between slices', async (t) => {
-  const bus = new EventBus({ sliceMs: 0 })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { sliceMs: 0 })
   const view = lines()
   const attachments = range(0, 299).map(() => topic.attach({ view, sink: new Recorder() }))
   topic.append({ data: 'a' })
@@ -82,9 +74,7 @@ t.test('everybody may go between slices', async (t) => {
 })
 
 t.test('a burst during a sliced pass does not overtake readers that keep up', async (t) => {
-  const bus = new EventBus({ sliceMs: 0, replay: { maxEvents: 8 } })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { sliceMs: 0, replay: { maxEvents: 8 } })
   const view = lines()
   const sinks = range(1, 200).map(() => new Recorder())
   for (const sink of sinks) topic.attach({ view, sink })

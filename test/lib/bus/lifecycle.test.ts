@@ -1,6 +1,6 @@
 import t from 'tap'
 import { EventBus } from '../../../lib/bus/index.ts'
-import { delivered, lines, range, Recorder } from './recorder.ts'
+import { delivered, lines, makeTopic, range, Recorder } from './recorder.ts'
 
 t.test('a topic is found by its key, whatever the key', async (t) => {
   const bus = new EventBus()
@@ -27,9 +27,7 @@ t.test('each life of a topic has an epoch of its own', async (t) => {
 })
 
 t.test('the end comes after the last event, once, to every reader', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { bus, topic } = makeTopic(t)
   const [one, two, late] = [new Recorder(), new Recorder(1), new Recorder()]
   topic.attach({ view: lines(), sink: one })
   const stalled = topic.attach({ view: lines({ key: 'other' }), sink: two })
@@ -53,9 +51,7 @@ t.test('the end comes after the last event, once, to every reader', async (t) =>
 })
 
 t.test('an empty topic can end', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { bus, topic } = makeTopic(t)
   const sink = new Recorder()
   topic.attach({ view: lines(), sink })
   const subscription = topic.subscribe()
@@ -68,9 +64,7 @@ t.test('an empty topic can end', async (t) => {
 })
 
 t.test('a detached sink is not called again', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const sinks = range(1, 5).map(() => new Recorder())
   const attachments = sinks.map((sink) => topic.attach({ view: lines(), sink }))
   topic.append({ data: 'a' })
@@ -88,9 +82,7 @@ t.test('a detached sink is not called again', async (t) => {
 })
 
 t.test('sinks may detach themselves and each other during a delivery, and others may come', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const view = lines()
   const sinks = range(0, 9).map(() => new Recorder())
   const attachments = sinks.map((sink) => topic.attach({ view, sink }))
@@ -151,9 +143,7 @@ t.test('a sink may close the bus or another reader while it is ended', async (t)
 })
 
 t.test('a topic that is dropped before its time ends its readers, and its key begins a new life', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { bus, topic } = makeTopic(t)
   const sink = new Recorder()
   topic.attach({ view: lines(), sink })
   topic.append({ data: 'a' })

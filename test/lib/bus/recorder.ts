@@ -1,4 +1,6 @@
-import type { AttachmentEnd, BusEvent, Cursor, Gap, GapAnswer, Position, Sink, View } from '../../../lib/bus/index.ts'
+import {
+  type AttachmentEnd, type BusEvent, type Cursor, EventBus, type EventBusOptions, type Gap, type GapAnswer, type Position, type Sink, type Topic, type TopicOptions, type View
+} from '../../../lib/bus/index.ts'
 
 /** Frames an event as a client would see it: `id`, the sequence before it in this view, and the data. */
 export function lines (options: { key?: string, keep?: (event: BusEvent) => boolean } = {}): View & { readonly framed: number[] } {
@@ -73,4 +75,11 @@ export async function collect<T> (iterable: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = []
   for await (const item of iterable) items.push(item)
   return items
+}
+
+/** A topic of a bus that ends with the test. */
+export function makeTopic (t: { teardown (fn: () => unknown): unknown }, options?: EventBusOptions, topicOptions?: TopicOptions): { readonly bus: EventBus, readonly topic: Topic } {
+  const bus = new EventBus(options)
+  t.teardown(() => bus.close())
+  return { bus, topic: bus.topic('t', topicOptions) }
 }

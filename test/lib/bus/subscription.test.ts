@@ -2,7 +2,7 @@ import { ReadableStream } from 'node:stream/web'
 import { from, lastValueFrom, type ObservableInput, take, toArray } from 'rxjs'
 import t from 'tap'
 import { EventBus, type SubscriptionItem } from '../../../lib/bus/index.ts'
-import { collect, delivered } from './recorder.ts'
+import { collect, delivered, makeTopic } from './recorder.ts'
 
 t.test('gives what is published: strings as they are, anything else as JSON', async (t) => {
   const bus = new EventBus()
@@ -74,9 +74,7 @@ t.test('who waits is served in the order of asking', async (t) => {
 })
 
 t.test('sees no further than what is stored', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t', { watermark: 'manual' })
+  const { topic } = makeTopic(t, {}, { watermark: 'manual' })
   const subscription = topic.subscribe({ from: 'start' })
   const first = subscription.next()
   topic.append({ data: 'a' })

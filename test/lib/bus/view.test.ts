@@ -1,13 +1,11 @@
 import t from 'tap'
-import { type BusEvent, EventBus, type View } from '../../../lib/bus/index.ts'
-import { delivered, lines, range, Recorder } from './recorder.ts'
+import { type BusEvent, type View } from '../../../lib/bus/index.ts'
+import { delivered, lines, makeTopic, range, Recorder } from './recorder.ts'
 
 const even = (event: BusEvent): boolean => event.seq % 2 === 0
 
 t.test('a view that leaves events out counts its own predecessors', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const [all, some] = [new Recorder(), new Recorder()]
   const attachment = topic.attach({ view: lines({ key: 'even', keep: even }), sink: some })
   topic.attach({ view: lines(), sink: all })
@@ -20,9 +18,7 @@ t.test('a view that leaves events out counts its own predecessors', async (t) =>
 })
 
 t.test('nothing is written for events that the view leaves out', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const sink = new Recorder()
   const attachment = topic.attach({ view: lines({ keep: () => false }), sink })
   for (let n = 0; n < 40; n++) topic.append({ data: 'e' })
@@ -34,9 +30,7 @@ t.test('nothing is written for events that the view leaves out', async (t) => {
 })
 
 t.test('no gap is told where only events that the view leaves out are gone', async (t) => {
-  const bus = new EventBus({ replay: { maxEvents: 8 } })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { replay: { maxEvents: 8 } })
   const view = lines({ keep: (event) => event.seq % 20 === 1 })
   const sink = new Recorder(1)
   const attachment = topic.attach({ view, sink })
@@ -59,9 +53,7 @@ t.test('no gap is told where only events that the view leaves out are gone', asy
 })
 
 t.test('a view that is first used late frames what is kept, once', async (t) => {
-  const bus = new EventBus({ replay: { maxEvents: 4 } })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { replay: { maxEvents: 4 } })
   for (let n = 1; n <= 10; n++) topic.append({ data: 'e' })
   const view = lines()
   const [one, two] = [new Recorder(), new Recorder()]
@@ -73,9 +65,7 @@ t.test('a view that is first used late frames what is kept, once', async (t) => 
 })
 
 t.test('a view that nobody reads frames nothing, and knows afterwards that it has missed something', async (t) => {
-  const bus = new EventBus({ replay: { maxEvents: 4 } })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { replay: { maxEvents: 4 } })
   const view = lines({ keep: even })
   topic.append({ data: 'e' })
   topic.append({ data: 'e' })
@@ -91,9 +81,7 @@ t.test('a view that nobody reads frames nothing, and knows afterwards that it ha
 })
 
 t.test('views of the same key share one encoding, others have their own', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const [a, again, b] = [lines({ key: 'a' }), lines({ key: 'a' }), lines({ key: 'b' })]
   for (const view of [a, again, b]) topic.attach({ view, sink: new Recorder() })
   topic.append({ data: 'e' })
@@ -102,9 +90,7 @@ t.test('views of the same key share one encoding, others have their own', async 
 })
 
 t.test('a prefix and suffix stand around the data of each frame, for one reader alone', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const view: View = { key: 'v', frame: ({ seq, event, data }) => seq === 3 ? undefined : { head: `${event} <`, data, tail: '>\n' } }
   topic.append({ event: 'naïve', data: 'ü1' })
   topic.append({ event: 'plain', data: 'a2' })
@@ -125,9 +111,7 @@ t.test('a prefix and suffix stand around the data of each frame, for one reader 
 })
 
 t.test('a wrapped reader is held to the same backpressure', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t', { replay: { maxEvents: 1_000 } })
+  const { topic } = makeTopic(t, {}, { replay: { maxEvents: 1_000 } })
   const sink = new Recorder(1)
   const attachment = topic.attach({ view: lines(), sink, wrap: { prefix: '[', suffix: ']' } })
   for (let n = 0; n < 300; n++) topic.append({ data: 'x'.repeat(1_000) })
@@ -141,9 +125,7 @@ t.test('a wrapped reader is held to the same backpressure', async (t) => {
 })
 
 t.test('a frame may carry bytes', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const view: View = { key: 'binary', frame: ({ data }) => ({ head: 'é', data: Uint8Array.from(data, Number), tail: 'ü' }) }
   const [bare, wrapped] = [new Recorder(), new Recorder()]
   topic.attach({ view, sink: bare })
@@ -159,9 +141,7 @@ t.test('a frame may carry bytes', async (t) => {
 })
 
 t.test('text is well formed in every reading, whatever was appended', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   const [live, replayed] = [new Recorder(), new Recorder()]
   topic.attach({ view: lines(), sink: live })
   const subscription = topic.subscribe()

@@ -1,11 +1,8 @@
 import t from 'tap'
-import { EventBus } from '../../../lib/bus/index.ts'
-import { delivered, lines, range, Recorder } from './recorder.ts'
+import { delivered, lines, makeTopic, range, Recorder } from './recorder.ts'
 
 t.test('readers see what is stored, who reads ahead sees what is appended', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t', { watermark: 'manual' })
+  const { topic } = makeTopic(t, {}, { watermark: 'manual' })
   const [ahead, stored] = [new Recorder(), new Recorder()]
   topic.attach({ view: lines(), sink: ahead, upTo: 'last' })
   const attachment = topic.attach({ view: lines(), sink: stored })
@@ -25,9 +22,7 @@ t.test('readers see what is stored, who reads ahead sees what is appended', asyn
 })
 
 t.test('every event of a topic without a manual watermark counts as stored', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t)
   topic.append({ data: 'a' })
   t.equal(topic.stored, 1)
   topic.markStored(1)
@@ -35,9 +30,7 @@ t.test('every event of a topic without a manual watermark counts as stored', asy
 })
 
 t.test('a reader that comes later, live or with a cursor ahead of the store, misses nothing', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t', { watermark: 'manual' })
+  const { topic } = makeTopic(t, {}, { watermark: 'manual' })
   for (let n = 1; n <= 5; n++) topic.append({ data: `e${n}` })
   topic.markStored(2)
   const [live, liveAhead, start, cursor, beyond] = [new Recorder(), new Recorder(), new Recorder(), new Recorder(), new Recorder()]
@@ -57,9 +50,7 @@ t.test('a reader that comes later, live or with a cursor ahead of the store, mis
 })
 
 t.test('nothing is dropped before it is stored', async (t) => {
-  const bus = new EventBus({ replay: { maxEvents: 2 } })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t', { watermark: 'manual' })
+  const { topic } = makeTopic(t, { replay: { maxEvents: 2 } }, { watermark: 'manual' })
   const dropped: number[][] = []
   topic.onTrim = (from, to) => dropped.push([from, to])
   const sink = new Recorder()
@@ -77,9 +68,7 @@ t.test('nothing is dropped before it is stored', async (t) => {
 })
 
 t.test('the end waits for the store', async (t) => {
-  const bus = new EventBus()
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t', { watermark: 'manual' })
+  const { topic } = makeTopic(t, {}, { watermark: 'manual' })
   const [ahead, stored] = [new Recorder(), new Recorder()]
   topic.attach({ view: lines(), sink: ahead, upTo: 'last' })
   topic.attach({ view: lines(), sink: stored })
@@ -93,9 +82,7 @@ t.test('the end waits for the store', async (t) => {
 })
 
 t.test('tells what is about to go while it is still there', async (t) => {
-  const bus = new EventBus({ replay: { maxEvents: 3 } })
-  t.teardown(() => bus.close())
-  const topic = bus.topic('t')
+  const { topic } = makeTopic(t, { replay: { maxEvents: 3 } })
   const seen: string[][] = []
   topic.onTrim = (from, to) => seen.push(topic.read(from - 1, to - from + 1).map((event) => event.data))
   for (let n = 1; n <= 5; n++) topic.append({ data: `e${n}` })

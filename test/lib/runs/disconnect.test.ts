@@ -1,7 +1,7 @@
 import { mock } from 'node:test'
 import t from 'tap'
 import { Connections } from '../../../lib/runs/disconnect.ts'
-import { askFor, makeEngine, runOf, turn } from '../../helpers/run-engine.ts'
+import { makeEngine, pause, runOf, turn } from '../../helpers/run-engine.ts'
 import { kindsOf, specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 
@@ -97,10 +97,7 @@ t.test('a waiting run is not interrupted', async (t) => {
   const agent = new ScriptedAgent()
   const run = runOf(await engine.start(specOf(agent, { onDisconnect: 'interrupt' })))
   const reader = run.connect()
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await run.settled()
+  await pause(agent, run)
   reader.close()
   await turn()
   t.equal(run.record.state, 'waiting')

@@ -6,7 +6,7 @@ import { failureOf } from '../../../lib/runs/errors.ts'
 import { memoryStore, type OperationName, type Store, wrapStore } from '../../../lib/stores/index.ts'
 import { envelope } from '../../helpers/envelope-protocol.ts'
 import { ledger, ledgerView } from '../../helpers/ledger-protocol.ts'
-import { agentOf, approve, askFor, makeEngine, Reader, runOf, turn } from '../../helpers/run-engine.ts'
+import { agentOf, approve, askFor, makeEngine, makePair, pause, Reader, runOf, turn } from '../../helpers/run-engine.ts'
 import { kindsOf, linesOf, specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 
@@ -161,10 +161,7 @@ t.test('a claim that somebody else was faster with, after the lease was taken, g
   const { engine, plan } = makeEngine(t, { logger, store: answering(base, 'interrupts.claim', [() => taken, () => taken]) })
   const agent = new ScriptedAgent()
   const run = runOf(await engine.start(specOf(agent)))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await run.settled()
+  await pause(agent, run)
   const resume = () => engine.resume(run, { ...specOf(agent), decisions: [approve('c1')] })
   t.match(await resume(), { kind: 'interrupts', problem: { kind: 'taken' } })
   plan.failBefore('leases.release')
@@ -177,16 +174,10 @@ t.test('a claim that somebody else was faster with, after the lease was taken, g
 })
 
 t.test('a waiting run of a protocol that is not served here can not be taken up', async (t) => {
-  const store = memoryStore()
-  t.teardown(() => store.close())
-  const a = makeEngine(t, { store })
-  const b = makeEngine(t, { store })
+  const { store, a, b } = makePair(t)
   const agent = new ScriptedAgent({ resume: true })
   const run = runOf(await a.engine.start(specOf(agent)))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await run.settled()
+  await pause(agent, run)
   t.match(await b.engine.resume(run, { ...specOf(agent), decisions: [approve('c1')] }), { kind: 'not-waiting' })
   await b.engine.stop(run)
   t.equal((await store.runs.get(run.record.key))?.state, 'waiting')
@@ -198,10 +189,7 @@ t.test('a stop that comes too late for a waiting run changes nothing', async (t)
   const { engine, store } = makeEngine(t)
   const agent = new ScriptedAgent()
   const run = runOf(await engine.start(specOf(agent)))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await run.settled()
+  await pause(agent, run)
   await store.leases.acquire(run.record.key, { node: 'other', op: 'x', ms: 60_000 })
   await engine.stop(run)
   t.equal((await store.runs.get(run.record.key))?.state, 'waiting')
@@ -211,10 +199,7 @@ t.test('an answered pause is over in its record wherever it is looked up', async
   const { engine } = makeEngine(t)
   const agent = new ScriptedAgent()
   const first = runOf(await engine.start(specOf(agent, { protocol: envelope, holdGateWhileWaiting: false })))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await first.ended
+  await pause(agent, first)
   const second = runOf(await engine.start(specOf(agent, { protocol: envelope, clientId: 'r2', resumes: { interrupts: ['int:c1'], decisions: [approve('c1')] } })))
   const answering = await agent.called()
   answering.finish()
@@ -257,10 +242,7 @@ t.test('a run whose questions are being answered already can not be resumed', as
   const { engine, store } = makeEngine(t)
   const agent = new ScriptedAgent()
   const run = runOf(await engine.start(specOf(agent)))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await run.settled()
+  await pause(agent, run)
   await store.interrupts.claim(run.record.key, { run: run.record.key.id, fence: 1 }, [{ id: 'ask-c1', decision: {} }])
   t.match(await engine.resume(run, { ...specOf(agent), decisions: [approve('c1')] }), { kind: 'interrupts', problem: { kind: 'taken' } })
 })

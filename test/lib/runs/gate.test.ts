@@ -2,7 +2,7 @@ import t from 'tap'
 import { Gates } from '../../../lib/runs/gate.ts'
 import { memoryStore } from '../../../lib/stores/index.ts'
 import { envelope } from '../../helpers/envelope-protocol.ts'
-import { askFor, makeEngine, runOf, turn } from '../../helpers/run-engine.ts'
+import { askFor, makeEngine, pause, runOf, turn } from '../../helpers/run-engine.ts'
 import { kindsOf, specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 
@@ -107,10 +107,7 @@ t.test('a superseding run ends one that waits and has kept the session', async (
   const { engine } = makeEngine(t)
   const agent = new ScriptedAgent()
   const first = runOf(await engine.start(specOf(agent)))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await first.settled()
+  await pause(agent, first)
   const second = runOf(await engine.start(specOf(agent, { clientId: 'r2', onBusySession: 'supersede' })))
   t.same((await first.ended).end, { kind: 'interrupted', code: 'superseded' })
   const next = await agent.called()
@@ -140,10 +137,7 @@ t.test('the gate is left on every failure of a start', async (t) => {
       const { engine, store, plan } = makeEngine(t)
       const agent = new ScriptedAgent()
       const paused = runOf(await engine.start(specOf(agent, { protocol: envelope, holdGateWhileWaiting: false })))
-      const execution = await agent.called()
-      await execution.say(...askFor('c1'))
-      execution.finish()
-      await paused.ended
+      await pause(agent, paused)
       plan[moment](operation)
       const spec = specOf(agent, {
         protocol: envelope, clientId: 'r2', idempotency: { key: 'k', fingerprint: 'f' }, resumes: { interrupts: ['int:c1'], decisions: [{ kind: 'confirm', toolCallId: 'c1', approved: true }] }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { envelope } from '../../helpers/envelope-protocol.ts'
-import { askFor, makeEngine, runOf, turn } from '../../helpers/run-engine.ts'
+import { makeEngine, pause, runOf, turn } from '../../helpers/run-engine.ts'
 import { specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 
@@ -141,10 +141,7 @@ t.test('an answered pause is over, so its id may start again', async (t) => {
   const { engine } = makeEngine(t)
   const agent = new ScriptedAgent()
   const first = runOf(await engine.start(specOf(agent, { protocol: envelope, holdGateWhileWaiting: false, ...key('f', 'new-unless-active') })))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await first.ended
+  await pause(agent, first)
   const second = await engine.start(specOf(agent, {
     protocol: envelope, ...key('g', 'new-unless-active'), resumes: { interrupts: ['int:c1'], decisions: [{ kind: 'confirm', toolCallId: 'c1', approved: true }] }
   }))

@@ -3,7 +3,7 @@ import t from 'tap'
 import { EventBus } from '../../../lib/bus/index.ts'
 import { type Run, RunEngine } from '../../../lib/runs/index.ts'
 import { memoryStore } from '../../../lib/stores/index.ts'
-import { approve, askFor, runOf, turn } from '../../helpers/run-engine.ts'
+import { approve, pause, runOf, turn } from '../../helpers/run-engine.ts'
 import { specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 
@@ -53,10 +53,7 @@ const ways: Record<string, (engine: RunEngine, agent: ScriptedAgent, run: Run) =
     connection.close()
   },
   async 'pauses and is resumed' (engine, agent, run) {
-    const execution = await agent.called()
-    await execution.say(...askFor('c1'))
-    execution.finish()
-    await run.settled()
+    await pause(agent, run)
     await engine.resume(run, { ...specOf(agent), decisions: [approve('c1')] })
     const second = await agent.called()
     second.finish()

@@ -4,7 +4,7 @@ import { LeaseKeeper } from '../../../lib/runs/lease.ts'
 import { memoryStore, type RenewResult, type Store } from '../../../lib/stores/index.ts'
 import { envelope } from '../../helpers/envelope-protocol.ts'
 import { ledger, ledgerView } from '../../helpers/ledger-protocol.ts'
-import { approve, askFor, makeEngine, Reader, runOf, turn, type TestEngine } from '../../helpers/run-engine.ts'
+import { approve, makeEngine, pause, Reader, runOf, type TestEngine, turn } from '../../helpers/run-engine.ts'
 import { kindsOf, linesOf, specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 
@@ -147,10 +147,7 @@ t.test('waiting runs that can not be rebuilt end with their node, others wait on
       const agent = new ScriptedAgent({ resume })
       const name = `${protocol.name} ${resume}`
       const run = runOf(await a.engine.start(specOf(agent, { protocol, session: name, clientId: name })))
-      const execution = await agent.called()
-      await execution.say(...askFor('c1'))
-      execution.finish()
-      await run.settled()
+      await pause(agent, run)
       runs.push(run)
     }
   }
@@ -171,10 +168,7 @@ t.test('a node that stops waiting for a run is no longer tied to it', async (t) 
   const { store, a } = await twoNodes(t)
   const agent = new ScriptedAgent()
   const run = runOf(await a.engine.start(specOf(agent)))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await run.settled()
+  await pause(agent, run)
   await a.engine.stop(run)
   t.equal(a.plan.count('nodes.unbind'), 1)
   t.same(await store.nodes.orphans({ protocols: ['ledger'], limit: 10 }), [])
@@ -184,10 +178,7 @@ t.test('what a dead owner had claimed is never done again', async (t) => {
   const { time, a, b, store } = await twoNodes(t)
   const agent = new ScriptedAgent({ resume: true })
   const first = runOf(await a.engine.start(specOf(agent, { protocol: envelope, holdGateWhileWaiting: false })))
-  const asking = await agent.called()
-  await asking.say(...askFor('c1'))
-  asking.finish()
-  await first.ended
+  await pause(agent, first)
   const second = runOf(await a.engine.start(specOf(agent, { protocol: envelope, clientId: 'r2', resumes: { interrupts: ['int:c1'], decisions: [approve('c1')] } })))
   await agent.called()
   const renewals = a.plan.hold('leases.renew')
@@ -205,10 +196,7 @@ t.test('a resume that died before it claimed anything leaves the run waiting', a
   const { time, a, b, store } = await twoNodes(t)
   const agent = new ScriptedAgent({ resume: true })
   const run = runOf(await a.engine.start(specOf(agent)))
-  const asking = await agent.called()
-  await asking.say(...askFor('c1'))
-  asking.finish()
-  await run.settled()
+  await pause(agent, run)
   await store.leases.acquire(run.record.key, { node: 'c', op: 'x', ms: 1_000 })
   for (let i = 0; i < 4; i++) await time.pass(1_000)
   t.equal((await store.runs.get(run.record.key))?.state, 'waiting')
@@ -225,10 +213,7 @@ t.test('a resume that died after its claim ends the run', async (t) => {
   const { time, a, store } = await twoNodes(t)
   const agent = new ScriptedAgent({ resume: true })
   const run = runOf(await a.engine.start(specOf(agent)))
-  const asking = await agent.called()
-  await asking.say(...askFor('c1'))
-  asking.finish()
-  await run.settled()
+  await pause(agent, run)
   await store.leases.acquire(run.record.key, { node: 'c', op: 'x', ms: 1_000 })
   await store.interrupts.claim(run.record.key, { run: run.record.key.id, fence: 2 }, [{ id: 'ask-c1', decision: {} }])
   for (let i = 0; i < 4; i++) await time.pass(1_000)

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { memoryStore } from '../../../lib/stores/index.ts'
 import { envelope } from '../../helpers/envelope-protocol.ts'
 import { ledger } from '../../helpers/ledger-protocol.ts'
-import { approve, askFor, makeEngine, runOf, type TestEngine } from '../../helpers/run-engine.ts'
+import { approve, makeEngine, pause, runOf, type TestEngine } from '../../helpers/run-engine.ts'
 import { linesOf, specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 import { VirtualClock } from '../../helpers/virtual-clock.ts'
@@ -35,10 +35,7 @@ t.test('an answer whose claim was made without anybody knowing can be given agai
   for (const protocol of [ledger, envelope]) {
     const spec = specOf(agent, { protocol, clientId: protocol.name, session: protocol.name, holdGateWhileWaiting: false })
     const run = runOf(await engine.start(spec))
-    const execution = await agent.called()
-    await execution.say(...askFor('c1'))
-    execution.finish()
-    await run.settled()
+    await pause(agent, run)
     const answer = async () => protocol === ledger
       ? await engine.resume(run, { ...spec, decisions: [approve('c1')] })
       : await engine.start({ ...spec, clientId: 'answer', resumes: { interrupts: ['int:c1'], decisions: [approve('c1')] } })
@@ -54,10 +51,7 @@ t.test('an answer whose claim was made without anybody knowing can be given agai
 t.test('an answer that nobody can say was taken is never given again: its run ends with its lease', async (t) => {
   const { engine, store, plan, clock, agent } = makeWorld(t)
   const run = runOf(await engine.start(specOf(agent)))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await run.settled()
+  await pause(agent, run)
   plan.failAfter('interrupts.claim')
   plan.failBefore('interrupts.release', { times: Infinity })
   const answer = () => engine.resume(run, { ...specOf(agent), decisions: [approve('c1')] })
@@ -72,10 +66,7 @@ t.test('the same where the answer is a run of its own, which ends with the lease
   const { engine, store, plan, clock, agent } = makeWorld(t)
   const spec = specOf(agent, { protocol: envelope, holdGateWhileWaiting: false })
   const run = runOf(await engine.start(spec))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await run.settled()
+  await pause(agent, run)
   plan.failAfter('interrupts.claim')
   plan.failBefore('interrupts.release', { times: Infinity })
   await clock.advance(1)
@@ -93,10 +84,7 @@ t.test('a log that has ended with its pause gets no second end when the node die
   const agent = new ScriptedAgent()
   const first = makeEngine(t, { store, leaseMs: LEASE_MS })
   const run = runOf(await first.engine.start(specOf(agent, { protocol: envelope, holdGateWhileWaiting: false })))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await run.settled()
+  await pause(agent, run)
   const told = linesOf(run)
   await first.engine.close()
   const second = makeEngine(t, { store, leaseMs: LEASE_MS })

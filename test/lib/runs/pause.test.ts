@@ -3,7 +3,7 @@ import { type AgentEventInit } from '../../../lib/agent/index.ts'
 import { OUTCOME_UNKNOWN } from '../../../lib/runs/index.ts'
 import { memoryStore } from '../../../lib/stores/index.ts'
 import { ledger, ledgerView } from '../../helpers/ledger-protocol.ts'
-import { approve, askFor, deny, makeEngine, Reader, resultOf, runOf, turn, type TestEngine } from '../../helpers/run-engine.ts'
+import { approve, askFor, deny, makeEngine, pause, Reader, resultOf, runOf, type TestEngine, turn } from '../../helpers/run-engine.ts'
 import { kindsOf, linesOf, specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 import { type Run, type RunSpec } from '../../../lib/runs/index.ts'
@@ -57,10 +57,7 @@ t.test('readers stay over the pause', async (t) => {
   const agent = new ScriptedAgent()
   const run = runOf(await setUp.engine.start(specOf(agent)))
   const reader = new Reader(run, ledgerView('status'))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await run.settled()
+  await pause(agent, run)
   await setUp.engine.resume(run, { ...specOf(agent), decisions: [approve('c1')] })
   const second = await agent.called()
   second.finish()
@@ -293,10 +290,7 @@ t.test('an instance that can not be made again is kept over the pause and goes o
     const first = new Promise<ScriptedAgent>((resolve) => { coming.push(resolve) })
     const run = runOf(await engine.start(specOf(factory)))
     const agent = await first
-    const execution = await agent.called()
-    await execution.say(...askFor('c1'))
-    execution.finish()
-    await run.settled()
+    await pause(agent, run)
     await turn()
     t.equal(agent.closed, resume ? 1 : 0)
     const { agent: _agent, ...rest } = specOf(factory)

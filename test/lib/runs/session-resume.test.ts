@@ -3,7 +3,7 @@ import { type AgentEventInit } from '../../../lib/agent/index.ts'
 import { OUTCOME_UNKNOWN, type Run, type RunSpec } from '../../../lib/runs/index.ts'
 import { wrapStore } from '../../../lib/stores/index.ts'
 import { envelope } from '../../helpers/envelope-protocol.ts'
-import { approve, askFor, call, deny, makeEngine, resultOf, runOf, turn, type TestEngine } from '../../helpers/run-engine.ts'
+import { approve, askFor, call, deny, makeEngine, pause, resultOf, runOf, type TestEngine, turn } from '../../helpers/run-engine.ts'
 import { linesOf, specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 
@@ -157,10 +157,7 @@ t.test('a made instance is closed with the log', async (t) => {
   const setUp = makeEngine(t)
   const agent = new ScriptedAgent()
   const run = runOf(await setUp.engine.start(spec(agent, { agent: () => agent })))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await run.ended
+  await pause(agent, run)
   await turn()
   t.equal(agent.closed, 1)
 })

@@ -3,7 +3,7 @@ import { EventBus } from '../../../lib/bus/index.ts'
 import { memoryStore } from '../../../lib/stores/index.ts'
 import { envelope } from '../../helpers/envelope-protocol.ts'
 import { ledger, ledgerView } from '../../helpers/ledger-protocol.ts'
-import { agentOf, approve, askFor, makeEngine, Reader, resultOf, runOf, turn } from '../../helpers/run-engine.ts'
+import { agentOf, approve, askFor, makeEngine, makePair, pause, Reader, resultOf, runOf, turn } from '../../helpers/run-engine.ts'
 import { linesOf, specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 
@@ -53,10 +53,7 @@ t.test('a long run is read page by page', async (t) => {
 })
 
 t.test('a run of another node is brought up to date by each look-up', async (t) => {
-  const store = memoryStore()
-  t.teardown(() => store.close())
-  const a = makeEngine(t, { store })
-  const b = makeEngine(t, { store })
+  const { a, b } = makePair(t)
   b.engine.register(ledger)
   const agent = new ScriptedAgent({ resume: true })
   const run = runOf(await a.engine.start(specOf(agent)))
@@ -83,17 +80,11 @@ t.test('a run of another node is brought up to date by each look-up', async (t) 
 })
 
 t.test('a run that went on elsewhere is taken up from what the store holds', async (t) => {
-  const store = memoryStore()
-  t.teardown(() => store.close())
-  const a = makeEngine(t, { store })
-  const b = makeEngine(t, { store })
+  const { store, a, b } = makePair(t)
   b.engine.register(ledger)
   const agent = new ScriptedAgent({ resume: true })
   const run = runOf(await a.engine.start(specOf(agent)))
-  const execution = await agent.called()
-  await execution.say(...askFor('c1'))
-  execution.finish()
-  await run.settled()
+  await pause(agent, run)
   const there = await b.engine.find({}, 'ledger', 'r1')
   if (there === undefined) return t.fail()
   await b.engine.resume(there, { ...specOf(agent), decisions: [approve('c1')] })
@@ -113,10 +104,7 @@ t.test('a run that went on elsewhere is taken up from what the store holds', asy
 })
 
 t.test('runs of a protocol that is not served here are unknown', async (t) => {
-  const store = memoryStore()
-  t.teardown(() => store.close())
-  const a = makeEngine(t, { store })
-  const b = makeEngine(t, { store })
+  const { a, b } = makePair(t)
   const run = runOf(await a.engine.start(specOf(TEXT, { protocol: envelope })))
   await run.ended
   t.equal(await b.engine.find({}, 'envelope', 'r1'), undefined)

@@ -1,8 +1,8 @@
 import { ServerResponse } from 'node:http'
-import t from 'tap'
-import { EventBus, type Topic } from '../../../lib/bus/index.ts'
+import t, { type Test } from 'tap'
+import { type Attachment, EventBus, type Topic } from '../../../lib/bus/index.ts'
 import { encodeFrame, SseHub, type SseResponse, sseView } from '../../../lib/sse/index.ts'
-import { connect } from '../../helpers/sse-client.ts'
+import { connect, type SseClient } from '../../helpers/sse-client.ts'
 import { deferred, serve, streams } from '../../helpers/sse-server.ts'
 
 const view = sseView()
@@ -17,6 +17,20 @@ function turn (): Promise<void> {
 
 function textOf (topic: Topic, after = 0): string {
   return topic.read(after).map(({ seq, data }) => `id: ${topic.epoch}.${seq}\ndata: ${data}\n\n`).join('')
+}
+
+/** A stream whose client reads nothing, until its connection takes no more. */
+async function stall (t: Test): Promise<{ readonly topic: Topic, readonly client: SseClient, readonly response: SseResponse, readonly attachment: Attachment }> {
+  const topic = new EventBus({ replay: { maxEvents: 100_000, maxBytes: 100e6 } }).topic('a')
+  const { port, next } = await streams(t)
+  const client = await connect('GET', '/', { port })
+  const { response } = await next()
+  const attachment = response.follow(topic, { view })
+  while (attachment.lagBytes === 0) {
+    fill(topic, 1, 3000)
+    await turn()
+  }
+  return { topic, client, response, attachment }
 }
 
 t.test('what was appended before, in between and after comes once and in order, and the stream ends with the topic', async (t) => {
@@ -100,15 +114,8 @@ t.test('a stalled reader goes on where it was, and finds a gap in the place of w
 })
 
 t.test('a stalled reader of small events holds no more than its socket takes, and gets all of them when it goes on', async (t) => {
-  const topic = new EventBus({ replay: { maxEvents: 100_000, maxBytes: 100e6 } }).topic('a')
-  const { port, next } = await streams(t)
-  await using client = await connect('GET', '/', { port })
-  const { response } = await next()
-  const attachment = response.follow(topic, { view })
-  while (attachment.lagBytes === 0) {
-    fill(topic, 1, 3000)
-    await turn()
-  }
+  const { topic, client: stalled, response } = await stall(t)
+  await using client = stalled
   const pending = response.pendingBytes
   fill(topic, 100, 3000)
   await turn()
@@ -120,15 +127,8 @@ t.test('a stalled reader of small events holds no more than its socket takes, an
 })
 
 t.test('a stream ended while its reader stalls is complete when the reader goes on', async (t) => {
-  const topic = new EventBus({ replay: { maxEvents: 100_000, maxBytes: 100e6 } }).topic('a')
-  const { port, next } = await streams(t)
-  await using client = await connect('GET', '/', { port })
-  const { response } = await next()
-  const attachment = response.follow(topic, { view })
-  while (attachment.lagBytes === 0) {
-    fill(topic, 1, 3000)
-    await turn()
-  }
+  const { topic, client: stalled, response, attachment } = await stall(t)
+  await using client = stalled
   const { seq } = attachment.cursor
   response.end('data: end\n\n')
   t.equal(await client.text(), textOf(topic).slice(0, textOf(topic).length - textOf(topic, seq).length) + 'data: end\n\n')
