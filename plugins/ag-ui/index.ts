@@ -1,5 +1,5 @@
 import cors from '@fastify/cors'
-import { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
+import { type FastifyInstance, type FastifyPluginAsync, type FastifyReply, type FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { SseHub } from '../../lib/sse/index.ts'
 import { hostFor } from '../agents/host.ts'
@@ -28,9 +28,19 @@ const plugin: FastifyPluginAsync<AgUiOptions> = async (app: FastifyInstance, giv
 
   await app.register(async (scope) => {
     // The host's own CORS stands where there is one.
-    if (options.cors !== undefined && !app.hasRequestDecorator('corsPreflightEnabled')) await scope.register(cors, options.cors)
+    if (options.cors !== undefined && !app.hasRequestDecorator('corsPreflightEnabled')) {
+      if (mount !== '' && mount !== '/') scope.addHook('onRequest', refuseNeighbours)
+      await scope.register(cors, options.cors)
+    }
     registerRoutes(scope, { host, hub, options, protocol, mount })
   }, { prefix: options.base })
+}
+
+/** @fastify/cors answers preflights of every path that begins like the prefix; what goes on without a slash is somebody else's. */
+function refuseNeighbours (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  const { '*': rest = '' } = request.params as { readonly '*'?: string } // of its route, the only one for OPTIONS
+  if (request.method !== 'OPTIONS' || rest === '' || rest.startsWith('/')) done()
+  else reply.callNotFound()
 }
 
 /**

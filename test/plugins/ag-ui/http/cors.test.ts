@@ -100,3 +100,13 @@ t.test('a second registration has CORS of its own', async (t) => {
   const two = await server.app.inject({ method: 'POST', url: '/two/run', headers: { origin }, payload: request() })
   t.notOk(two.headers['access-control-allow-origin'])
 })
+
+t.test('preflights of paths that only begin like the prefix are not answered', async (t) => {
+  const server = await buildApp(t, { agent, before: (app) => { app.delete('/agui-admin', () => 'deleted') } })
+  for (const url of ['/agui-admin', '/aguix/run', '/agui.json']) {
+    const { statusCode, headers } = await server.app.inject({ method: 'OPTIONS', url, headers: { ...preflight, 'access-control-request-method': 'DELETE' } })
+    t.equal(statusCode, 404, url)
+    t.notOk(headers['access-control-allow-origin'])
+  }
+  for (const url of ['/agui', '/agui/', '/agui/run?x=1']) t.equal((await server.app.inject({ method: 'OPTIONS', url, headers: preflight })).statusCode, 204, url)
+})
