@@ -113,8 +113,7 @@ function words (text: string): readonly string[] {
 }
 
 function textOf (message: LanguageModelV3Message | undefined): string {
-  if (message === undefined || typeof message.content === 'string') return message?.content ?? ''
-  return message.content.flatMap((part) => part.type === 'text' ? [part.text] : []).join('\n')
+  return message?.role === 'user' ? message.content.flatMap((part) => part.type === 'text' ? [part.text] : []).join('\n') : ''
 }
 
 /** What the tools gave since the user spoke. */

@@ -36,6 +36,7 @@ export class AgentRun {
   readonly #answers: Answers
   /** What the model is shown of each result. */
   readonly #outputs = new Map<string, ToolOutput>()
+  readonly #callIds: Set<string>
   #system: SystemModelMessage[] = []
   #messages: ModelMessage[] = []
   /** The messages before the answer whose calls are run. */
@@ -49,6 +50,9 @@ export class AgentRun {
     this.#merged = mergeTools(input.tools?.mode, own.bind({ history: () => this.#history, outputs: this.#outputs }), input.tools?.definitions)
     this.#tools = new Map(this.#merged.tools.map((tool) => [tool.name, tool]))
     this.#answers = new Answers(input.resume ?? [])
+    this.#callIds = new Set([
+      ...this.#answers.calls.keys(), ...input.messages.flatMap(({ content }) => content.flatMap((block) => block.type === 'tool_use' ? [block.id] : []))
+    ])
   }
 
   async * stream (): AsyncGenerator<AgentEventInit, void, undefined> {
@@ -101,6 +105,7 @@ export class AgentRun {
     this.#messages = [...this.#messages, ...replies]
 
     const { calls, broken, finishReason } = events
+    if (finishReason === 'error') throw toModelError(new Error('The model ended its answer with an error.'))
     // As the SDK has it: a model that was cut off may have been cut off in the middle of a call.
     const isWhole = finishReason === 'stop' || finishReason === 'tool-calls'
     if (!isWhole) {
@@ -134,6 +139,7 @@ export class AgentRun {
       ...this.#system.length > 0 && { system: this.#system },
       model,
       messages: this.#messages,
+      callIds: this.#callIds,
       // Addresses come from clients: what the model's provider cannot read itself is not fetched from inside our network.
       experimental_download: async (assets) => assets.map(() => null)
     }

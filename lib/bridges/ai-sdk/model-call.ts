@@ -1,4 +1,5 @@
 import { streamText, type ModelMessage, type TextStreamPart, type ToolSet, wrapLanguageModel } from 'ai'
+import { ChunkRepair } from './chunk-repair.ts'
 import type { AiSdkModel } from './options.ts'
 import { Pace } from './pace.ts'
 
@@ -8,6 +9,8 @@ type StreamTextOptions = Parameters<typeof streamText<ToolSet>>[0]
 export type ModelRequest = Omit<StreamTextOptions, 'model' | 'messages' | 'prompt' | 'abortSignal' | 'stopWhen' | 'onError'> & {
   readonly model: AiSdkModel
   readonly messages: ModelMessage[]
+  /** Ids of the conversation's calls; those of the answer are added. */
+  readonly callIds: Set<string>
 }
 
 /** The model's part of the conversation after a call. */
@@ -19,9 +22,10 @@ export type ModelReply = Extract<ModelMessage, { readonly role: 'assistant' }>
  */
 export async function * callModel (request: ModelRequest, signal: AbortSignal): AsyncGenerator<TextStreamPart<ToolSet>, ModelReply[], undefined> {
   signal.throwIfAborted()
-  const pace = new Pace()
+  const { model, callIds, ...rest } = request
+  const repair = new ChunkRepair(callIds)
+  const pace = new Pace((chunk) => repair.mend(chunk))
   const controller = new AbortController()
-  const { model, ...rest } = request
   const result = streamText({
     ...rest,
     model: wrapLanguageModel({ model, middleware: pace.middleware }),
@@ -39,6 +43,8 @@ export async function * callModel (request: ModelRequest, signal: AbortSignal): 
   let isOver = false
   try {
     for (;;) {
+      // It may have fired while the last part was out with the reader.
+      signal.throwIfAborted()
       pace.want()
       const { done, value } = await new Promise<Awaited<ReturnType<typeof reader.read>>>((resolve, reject) => {
         giveUp = reject

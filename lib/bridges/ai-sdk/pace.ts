@@ -1,7 +1,6 @@
 import { setImmediate as macrotask } from 'node:timers/promises'
 import type { LanguageModelMiddleware } from 'ai'
-
-type ModelStream = Awaited<ReturnType<Parameters<NonNullable<LanguageModelMiddleware['wrapStream']>>[0]['doStream']>>['stream']
+import type { ModelChunk } from './chunk-repair.ts'
 
 /** Chunks that may be on their way through the SDK before any of them arrived. */
 const WINDOW = 16
@@ -19,6 +18,7 @@ export class Pace {
     }
   }
 
+  readonly #mend: (chunk: ModelChunk) => ModelChunk | undefined
   /** Chunks let through that no part came of yet. */
   #underway = 0
   #isWanted = false
@@ -26,6 +26,11 @@ export class Pace {
   /** Counts what was asked for, to tell one wait from the next. */
   #wish = 0
   #wake: () => void = () => {}
+
+  /** @param mend What becomes of a chunk on its way; undefined leaves it out. */
+  constructor (mend: (chunk: ModelChunk) => ModelChunk | undefined) {
+    this.#mend = mend
+  }
 
   /** Somebody waits for the next part. */
   want (): void {
@@ -46,7 +51,7 @@ export class Pace {
     this.#wake()
   }
 
-  #through (source: ModelStream): ModelStream {
+  #through (source: ReadableStream<ModelChunk>): ReadableStream<ModelChunk> {
     const reader = source.getReader()
     return new ReadableStream({
       pull: async (controller) => {
@@ -57,9 +62,12 @@ export class Pace {
           return controller.close()
         }
         this.#underway++
-        const { done, value } = await reader.read()
-        if (done) controller.close()
-        else controller.enqueue(value)
+        for (;;) {
+          const { done, value } = await reader.read()
+          if (done) return controller.close()
+          const chunk = this.#mend(value)
+          if (chunk !== undefined) return controller.enqueue(chunk)
+        }
       },
       cancel: (reason) => reader.cancel(reason)
     }, { highWaterMark: 0 })

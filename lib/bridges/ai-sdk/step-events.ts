@@ -102,7 +102,6 @@ export class StepEvents {
   * #result (part: PartOf<'tool-result'>): Generator<AgentEventInit, void, undefined> {
     const { toolCallId, toolName } = part
     const output = toJson(part.output) ?? null
-    if (part.preliminary === true) return yield { type: 'CUSTOM', name: 'tool_progress', value: { toolCallId, output } }
     yield * this.#answer(toolCallId, toolName, typeof output === 'string' ? output : JSON.stringify(output), 'success')
   }
 

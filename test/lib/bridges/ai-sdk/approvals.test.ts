@@ -64,7 +64,7 @@ t.test('approved, denied with a reason and edited calls end in one resumed run, 
       'AGENT_END MODEL_STOP'
     ])
     t.strictSame(done, ['delete A', 'delete d'])
-    const shown = prompts[0]?.flatMap((message) => message.role === 'assistant' || message.role === 'tool' ? message.content : []).filter((part) => !('toolCallId' in part) || part.toolCallId !== 'c2')
+    const shown = prompts[0]?.flatMap((message): unknown[] => message.role === 'assistant' || message.role === 'tool' ? message.content.filter((part) => !('toolCallId' in part) || part.toolCallId !== 'c2') : [])
     t.match(shown, [
       { type: 'tool-call', toolCallId: 'c1', input: { name: 'A' }, providerOptions: signature },
       { type: 'tool-call', toolCallId: 'c3', input: { name: 'c' } },

@@ -159,11 +159,11 @@ t.test('what a tool says in pieces is one text for the model; pictures are pictu
   })
 })
 
-t.test('tools that the provider runs are told with their results, progress and failures', async (t) => {
+t.test('tools that the provider runs are told with their results and failures, previews left out', async (t) => {
   const { model, prompts } = scriptedModel(
     [
       { type: 'tool-call', toolCallId: 'p1', toolName: 'search', input: '{"q":"x"}', providerExecuted: true, dynamic: true },
-      { type: 'tool-result', toolCallId: 'p1', toolName: 'search', result: { found: 1 }, preliminary: true, dynamic: true } as never,
+      { type: 'tool-result', toolCallId: 'p1', toolName: 'search', result: { found: 1 }, preliminary: true, dynamic: true },
       { type: 'tool-result', toolCallId: 'p1', toolName: 'search', result: { found: 2 }, dynamic: true },
       { type: 'tool-call', toolCallId: 'p2', toolName: 'search', input: '{}', providerExecuted: true, dynamic: true },
       { type: 'tool-result', toolCallId: 'p2', toolName: 'search', result: { error: 'down' }, isError: true, dynamic: true },
@@ -178,7 +178,7 @@ t.test('tools that the provider runs are told with their results, progress and f
   t.strictSame(lines(events), [
     'MODEL_CALL_START 1',
     'TOOL_CALL_START 1/p1 agent', 'TOOL_CALL_DELTA 1/p1 "{\\"q\\":\\"x\\"}"', 'TOOL_CALL_END 1/p1 {"providerExecuted":true}',
-    'TOOL_RESULT_START 1/p1', 'TOOL_RESULT_TEXT_DELTA 1/p1 "{\\"found\\":1}"', 'TOOL_RESULT_END 1/p1 success',
+    'TOOL_RESULT_START 1/p1', 'TOOL_RESULT_TEXT_DELTA 1/p1 "{\\"found\\":2}"', 'TOOL_RESULT_END 1/p1 success',
     'TOOL_CALL_START 1/p2 agent', 'TOOL_CALL_DELTA 1/p2 "{}"', 'TOOL_CALL_END 1/p2 {"providerExecuted":true}',
     'TOOL_RESULT_START 1/p2', 'TOOL_RESULT_TEXT_DELTA 1/p2 "{\\"error\\":\\"down\\"}"', 'TOOL_RESULT_END 1/p2 error',
     'TOOL_CALL_START 1/p3 agent', 'TOOL_CALL_DELTA 1/p3 "{}"', 'TOOL_CALL_END 1/p3 {"providerExecuted":true}',
@@ -258,4 +258,28 @@ t.test('an agent says what it can do; what is no model of ai 6 is refused', asyn
   }
   t.throws(() => aiSdkAgent({ model, maxSteps: 0 }), { code: 'AGT_ERR_OPTION_INVALID' })
   t.match((await run(aiSdkAgent({ model }))).error, { code: 'no_messages' })
+})
+
+t.test('call ids are unique in a conversation, whatever a server counts from', async (t) => {
+  const ran: unknown[] = []
+  const note = defineTool({ name: 'note', execute: ({ n }) => { ran.push(n); return String(n) } })
+  const { model, prompts } = scriptedModel(
+    calls(call('0', 'note', { n: 1 }), call('0', 'note', { n: 2 })),
+    calls(
+      { type: 'tool-input-start', id: '0', toolName: 'note' }, { type: 'tool-input-delta', id: '0', delta: '{"n":3}' }, { type: 'tool-input-end', id: '0' }, call('0', 'note', { n: 3 }),
+      call('', 'note', { n: 4 }), call('', 'note', { n: 5 })
+    ),
+    says('ok'), calls(call('0', 'note', { n: 6 })), says('ok')
+  )
+  const agent = aiSdkAgent({ model, tools: [note] })
+  const { events, message } = await run(agent, 'Go')
+  if (message === undefined) throw new Error('no message')
+  await run(agent, { messages: [user('Go'), message, user('More')] })
+  t.strictSame(ran, [1, 2, 3, 4, 5, 6])
+  const ids = events.flatMap((event) => event.type === 'TOOL_CALL_START' ? [event.toolCallId] : [])
+  t.equal(ids[0], '0')
+  t.equal(new Set(ids).size, 5)
+  t.notOk(ids.includes(''))
+  t.strictSame(events.flatMap((event) => event.type === 'TOOL_CALL_DELTA' ? [[event.toolCallId, event.delta]] : []), ids.map((id, index) => [id, `{"n":${index + 1}}`]))
+  t.match(prompts.at(-1)?.flatMap((message) => message.role === 'tool' ? message.content : []).map((part) => 'output' in part && part.output), [1, 2, 3, 4, 5, 6].map((n) => ({ type: 'text', value: String(n) })))
 })
