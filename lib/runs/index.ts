@@ -8,4 +8,5 @@ export type {
 } from './protocol.ts'
 export type { Connection, ConnectOptions } from './disconnect.ts'
 export type { RunLogger } from './logger.ts'
+export { checkNamed } from './interrupts.ts'
 export { OUTCOME_UNKNOWN, ProtocolTakenError } from './errors.ts'

@@ -1,4 +1,4 @@
-import { type AgentInput, type Msg, type ToolDefinition, type ToolMergeModeName } from '../../lib/agent/index.ts'
+import { type AgentInput, type Decision, type Msg, type ToolDefinition, type ToolMergeModeName } from '../../lib/agent/index.ts'
 import { type SkippedPart, toMsgs } from './messages.ts'
 import { type Context, type NormalisedInput, type Tool } from './schemas.ts'
 
@@ -9,6 +9,8 @@ export interface AgentInputOptions {
   readonly unsupportedContent: 'error' | 'skip'
   /** Media types that the agent takes as documents. */
   readonly documentTypes: readonly string[]
+  /** What was decided about the calls that the thread waited for. */
+  readonly decisions?: readonly Decision[]
 }
 
 /** An agent's input, and which parts of the newest turn were left out of it. */
@@ -32,6 +34,7 @@ export function agentInputOf (input: NormalisedInput, options: AgentInputOptions
     input: {
       messages: [...context, ...messages],
       history: 'replace',
+      ...options.decisions !== undefined && { resume: [...options.decisions] },
       ...input.tools.length > 0 && { tools: { mode: options.toolMergeMode, definitions: input.tools.map(toDefinition) } },
       ...input.state !== undefined && { state: input.state },
       ...input.context.length > 0 && { context: input.context }

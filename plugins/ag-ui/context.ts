@@ -1,5 +1,6 @@
 import { contextKey, type RuntimeContext } from '../../lib/agent/index.ts'
 import { type FastifyRequest } from 'fastify'
+import { type Interrupt } from './event-schemas.ts'
 import { type ResolvedRuntimeContext, type RuntimeContextRequest } from './options.ts'
 import { type RunAgentInput } from './schemas.ts'
 
@@ -10,7 +11,8 @@ export const runAgentInputKey = contextKey<RunAgentInput>('RunAgentInput')
  * Writes what AG-UI says about a run into its context: the resolver's attributes first, AG-UI's own keys over them, so
  * that neither a resolver nor a caller can forge them.
  */
-export function fillContext (context: RuntimeContext, input: RunAgentInput, profile: string, resolved: ResolvedRuntimeContext | undefined): void {
+export function fillContext (context: RuntimeContext, input: RunAgentInput, profile: string, resolved: ResolvedRuntimeContext | undefined,
+  interrupts?: Readonly<Record<string, Interrupt>>): void {
   for (const [name, value] of resolved?.attributes ?? []) context.attributes.set(name, value)
   resolved?.prepare?.(context)
   const { attributes } = context
@@ -25,6 +27,7 @@ export function fillContext (context: RuntimeContext, input: RunAgentInput, prof
   attributes.set('agui.state', input.state ?? {})
   attributes.set('agui.forwardedProps', input.forwardedProps ?? {})
   attributes.set('agui.resume', input.resume ?? [])
+  if (interrupts !== undefined) attributes.set('agui.resume.interrupts', interrupts)
   attributes.set('agui.parentRunId', input.parentRunId)
   attributes.set('agui.protocolVersion', input.protocolVersion)
   attributes.set('agui.profile', profile)

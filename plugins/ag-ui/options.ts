@@ -82,6 +82,12 @@ export interface AgUiOptions extends AgentsOptions, MappingOptions {
   readonly toolMergeMode?: ToolMergeModeName
   /** Whether a request's `context` is shown to the model, as one system message marked as the application's data. @default true */
   readonly injectContext?: boolean
+  /** Milliseconds after which a question can only be cancelled; 0 = never. @default 0 */
+  readonly interruptTtlMs?: number
+  /** Whether `resume` may hold answers to what is not open; they are passed over. @default false */
+  readonly lenientUnknown?: boolean
+  /** Whether the answer to an approval must fit its schema; otherwise everything but `approved: true` is a denial, as in the reference. @default false */
+  readonly strictResponseSchema?: boolean
   /** Fills each run's context from its request. */
   readonly runtimeContextResolver?: RuntimeContextResolver
 }
@@ -106,6 +112,9 @@ export interface ResolvedAgUiOptions {
   readonly strictProtocolVersion: boolean
   readonly toolMergeMode: ToolMergeModeName
   readonly injectContext: boolean
+  readonly interruptTtlMs: number
+  readonly lenientUnknown: boolean
+  readonly strictResponseSchema: boolean
   readonly runtimeContextResolver: RuntimeContextResolver | undefined
   readonly mapping: MappingConfig
 }
@@ -140,6 +149,9 @@ export function resolveAgUiOptions (options: AgUiOptions): ResolvedAgUiOptions {
     strictProtocolVersion: readBoolean('strictProtocolVersion', options.strictProtocolVersion, false),
     toolMergeMode: readChoice('toolMergeMode', options.toolMergeMode, MERGE_MODES, 'MERGE_EXTERNAL_PRIORITY'),
     injectContext: readBoolean('injectContext', options.injectContext, true),
+    interruptTtlMs: readMs('interruptTtlMs', options.interruptTtlMs, { default: 0, min: 1, zeroIsOff: true }),
+    lenientUnknown: readBoolean('lenientUnknown', options.lenientUnknown, false),
+    strictResponseSchema: readBoolean('strictResponseSchema', options.strictResponseSchema, false),
     runtimeContextResolver: readFunction('runtimeContextResolver', options.runtimeContextResolver),
     mapping: resolveMappingConfig(options)
   }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
-import { type Agent, AgentError } from '../../lib/agent/index.ts'
-import { type RunSpec, type StartResult } from '../../lib/runs/index.ts'
+import { type Agent, AgentError, type Decision } from '../../lib/agent/index.ts'
+import { type Run, type RunSpec, type StartResult } from '../../lib/runs/index.ts'
 import { acceptsEventStream, SseClosingError } from '../../lib/sse/index.ts'
+import { type Owner } from '../../lib/stores/index.ts'
 import { type AgentRequest, AgentNotFoundError, ownerOf, type ResolvedAgent } from '../agents/index.ts'
 import { agentInputOf, type PreparedInput } from './agent-input.ts'
 import { contextRequest, fillContext } from './context.ts'
@@ -11,6 +12,7 @@ import { AguiInputError, RunErrorCode } from './errors.ts'
 import { resolveProfile } from './input.ts'
 import { type ResolvedAgUiOptions } from './options.ts'
 import { contractMessage } from './contract.ts'
+import { resumeOf } from './resume.ts'
 import { sendRefusal } from './refusal.ts'
 import { chooseAgent } from './routing.ts'
 import { type NormalisedInput } from './schemas.ts'
@@ -34,9 +36,18 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
   const resolved = await options.runtimeContextResolver?.(contextRequest(request, input, headerAgentId, pathAgentId))
   const userId = principal?.id ?? resolved?.userId
 
+  const print = fingerprint(scope.mount, agent.agentId, input)
   const agentRequest: AgentRequest = { agentId: agent.agentId, protocol: scope.protocol.name, session: input.threadId, principal, request }
+  const owner = ownerOf(principal)
+  const resume = resumeOf(input, await host.engine.openInterrupts(owner, scope.protocol.name, input.threadId), options)
+  if (resume.kind === 'refused') {
+    const same = await findSame(scope, owner, input, print)
+    if (same !== undefined) return followFromStart(scope, reply, same)
+    return sendRefusal(scope, reply, input, resume.code, resume.message)
+  }
+  const answers = resume.kind === 'answered' ? resume.answers : undefined
   const instance = agent.isOwned ? undefined : await agent.make(agentRequest)
-  const prepared = prepare(input, options, instance?.capabilities?.inputMedia ?? [])
+  const prepared = prepare(input, options, instance?.capabilities?.inputMedia ?? [], answers?.claim.decisions)
   if (prepared instanceof AguiInputError) return sendRefusal(scope, reply, input, prepared.code, prepared.message)
 
   const idempotencyKey = firstHeader(request, 'idempotency-key')
@@ -46,14 +57,14 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
     agent: instance ?? (() => makeAgent(agent, agentRequest)),
     clientId: input.runId,
     session: input.threadId,
-    owner: ownerOf(principal),
+    owner,
     input: prepared.input,
     ...scope.protocol.record(scope.mount, input, profile, prepared.skipped),
-    prepareContext: (context) => { fillContext(context, input, profile, resolved) },
+    prepareContext: (context) => { fillContext(context, input, profile, resolved, answers?.interrupts) },
     ...userId !== undefined && { userId },
     idempotency: {
       key: idempotencyKey === undefined ? `run:${input.threadId}\n${input.runId}` : `key:${idempotencyKey}`,
-      fingerprint: fingerprint(scope.mount, agent.agentId, input),
+      fingerprint: print,
       // CopilotKit sends a thread's next run under the interrupted run's id.
       onOther: idempotencyKey === undefined ? 'new-unless-active' : 'conflict'
     },
@@ -63,11 +74,9 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
     writeTimeoutMs: options.writeTimeoutMs,
     onBusySession: options.concurrency,
     holdGateWhileWaiting: false,
-    replay: options.replay
-  }
-  const answered = (input.resume ?? []).map(({ interruptId }) => interruptId)
-  if (answered.length > 0 && (await host.engine.openInterrupts(spec.owner, scope.protocol.name, input.threadId)).length === 0) {
-    return sendRefusal(scope, reply, input, RunErrorCode.contract, contractMessage({ kind: 'none-open', ids: answered, missing: [], open: [] }))
+    replay: options.replay,
+    interruptTtlMs: options.interruptTtlMs,
+    ...answers !== undefined && { resumes: answers.claim }
   }
 
   // Whoever has left while we asked around has been promised nothing.
@@ -76,6 +85,12 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
     return
   }
   return answer(scope, reply, input, await host.engine.start(spec), idempotencyKey !== undefined)
+}
+
+/** The run that the same request has started already: it is shown again, whatever has become of its thread since (R15). */
+async function findSame ({ host, protocol }: AgUiScope, owner: Owner, { threadId, runId }: NormalisedInput, print: string): Promise<Run | undefined> {
+  const run = await host.engine.find(owner, protocol.name, runId, threadId)
+  return run?.record.fingerprint === print ? run : undefined
 }
 
 /** A factory's instance. It is made when the stream is open already, so that a missing one is told there. */
@@ -89,13 +104,14 @@ async function makeAgent (agent: ResolvedAgent, request: AgentRequest): Promise<
 }
 
 /** The agent's input, or why the request cannot become one. */
-function prepare (input: NormalisedInput, options: ResolvedAgUiOptions, documentTypes: readonly string[]): PreparedInput | AguiInputError {
+function prepare (input: NormalisedInput, options: ResolvedAgUiOptions, documentTypes: readonly string[], decisions: readonly Decision[] | undefined): PreparedInput | AguiInputError {
   try {
     return agentInputOf(input, {
       toolMergeMode: options.toolMergeMode,
       injectContext: options.injectContext,
       unsupportedContent: options.mapping.unsupportedContent,
-      documentTypes
+      documentTypes,
+      ...decisions !== undefined && { decisions }
     })
   } catch (error) {
     if (error instanceof AguiInputError) return error
