@@ -5,10 +5,14 @@ import { drive } from './drive.ts'
 import { type Driver } from './driver.ts'
 import { type Cause } from './ending.ts'
 import { answerOf, type ClaimPorts, Claims } from './interrupts.ts'
+import { insist } from './insist.ts'
 import { type EngineParts } from './parts.ts'
 import { type Run } from './run.ts'
 import { type ExecutionSpec, type InterruptProblem, type ReplayLimits, type ResumeResult, type ResumeSpec } from './spec.ts'
 import { StoredRun } from './stored-run.ts'
+
+/** Milliseconds for which a waiting run's lease is asked for again when the store fails. */
+const ACQUIRE_PATIENCE_MS = 500
 
 /** What is kept in memory of a run that is only being ended. */
 const ENDING_REPLAY: ReplayLimits = { maxEvents: 5_000, maxBytes: 4 * 1024 * 1024, ttlMs: 600_000 }
@@ -80,7 +84,9 @@ export class Resumer {
 
   async #acquire (key: RunKey): Promise<Ownership | undefined> {
     const { store, leases, node } = this.#parts
-    const result = await store.leases.acquire(key, { node, op: randomUUID(), ms: leases.leaseMs })
+    // One request, however often it is made: a lease whose acknowledgement is lost would be nobody's until it runs out.
+    const request = { node, op: randomUUID(), ms: leases.leaseMs }
+    const result = await insist(() => store.leases.acquire(key, request), ACQUIRE_PATIENCE_MS)
     return result.kind === 'acquired' ? result : undefined
   }
 

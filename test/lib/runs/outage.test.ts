@@ -48,6 +48,18 @@ t.test('an answer whose claim was made without anybody knowing can be given agai
   }
 })
 
+t.test('a waiting run whose lease was given without anybody knowing can be answered, and stopped', async (t) => {
+  const { engine, plan, clock, agent } = makeWorld(t)
+  const run = runOf(await engine.start(specOf(agent)))
+  await pause(agent, run)
+  plan.failAfter('leases.acquire')
+  runOf(await clock.until(engine.resume(run, { ...specOf(agent), decisions: [approve('c1')] }), 1_000, 'the answer'))
+  await pause(agent, run, 'c2')
+  plan.failAfter('leases.acquire')
+  await clock.until(engine.stop(run), 1_000, 'the stop')
+  t.match(run.record, { state: 'cancelled', fence: 3 })
+})
+
 t.test('an answer that nobody can say was taken is never given again: its run ends with its lease', async (t) => {
   const { engine, store, plan, clock, agent } = makeWorld(t)
   const run = runOf(await engine.start(specOf(agent)))

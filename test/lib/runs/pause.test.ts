@@ -237,8 +237,9 @@ t.test('a claim that fails, and a gate that does, leave the run waiting', async 
     const { engine, plan } = setUp
     const agent = new ScriptedAgent()
     const run = await paused(setUp, agent)
-    plan.failBefore(operation)
+    plan.failBefore(operation, { times: Infinity })
     await t.rejects(engine.resume(run, { ...specOf(agent), decisions: [approve('c1')] }), { code: 'AGT_ERR_STORE_UNAVAILABLE' }, operation)
+    plan.heal()
     t.match(await engine.openInterrupts({}, 'ledger', 's1'), [{ state: 'open' }])
     t.equal((await engine.resume(run, { ...specOf(agent), decisions: [approve('c1')] })).kind, 'resumed', operation)
     await engine.stop(run)
