@@ -1,6 +1,6 @@
-import type { ModelMessage, SystemModelMessage, ToolSet } from 'ai'
+import type { ModelMessage, SystemModelMessage, ToolResultPart, ToolSet } from 'ai'
 import {
-  AgentError, type AgentEventInit, type AgentInput, mergeTools, type MergedTools, newId, type RuntimeContext, runTool, type Tool, type ToolOutcome, type ToolResultBlock,
+  AgentError, type AgentEventInit, type AgentInput, type ContentBlock, mergeTools, type MergedTools, newId, type RuntimeContext, runTool, type Tool, type ToolOutcome, type ToolResultBlock,
   type ToolUseBlock
 } from '../../agent/index.ts'
 import { Answers, type Job, withParent } from './answers.ts'
@@ -13,14 +13,14 @@ import { metadataKeys, plain } from './provider-metadata.ts'
 import { requestSettings, toolChoiceOf } from './request-settings.ts'
 import { StepEvents } from './step-events.ts'
 import { isOffered, type OwnTools } from './tools.ts'
-import { type ToolOutput, toToolOutput, unanswered } from './tool-output.ts'
+import { type ToolOutput, toToolOutput } from './tool-output.ts'
 
 /** What a model wants done. */
 interface Turn {
   /** Calls that are run here. */
   readonly calls: readonly ToolUseBlock[]
-  /** All calls that the model must be answered about, in its order. */
-  readonly answered: readonly { readonly id: string, readonly name: string }[]
+  /** Results of calls that cannot be run. */
+  readonly broken: readonly ToolResultPart[]
   /** The model is done, was cut off, or its provider waits for an approval. */
   readonly isOver: boolean
 }
@@ -56,25 +56,22 @@ export class AgentRun {
   }
 
   async * stream (): AsyncGenerator<AgentEventInit, void, undefined> {
-    if (yield * this.#resume()) return
+    if (!(yield * this.#resume())) return
     this.#readMessages()
     const { maxSteps } = this.#options
     for (let step = 0; step < maxSteps; step++) {
       const turn = yield * this.#callModel(step)
-      const isWaiting = yield * this.#run(turn.calls.map((call) => ({ call })))
-      if (isWaiting || turn.isOver) return
-      this.#messages = [...this.#messages, {
-        role: 'tool',
-        content: turn.answered.map(({ id, name }) => ({ type: 'tool-result', toolCallId: id, toolName: name, output: this.#outputs.get(id) ?? unanswered }))
-      }]
+      const results = yield * this.#run(turn.calls.map((call) => ({ call })))
+      if (results === undefined || turn.isOver) return
+      this.#messages = [...this.#messages, { role: 'tool', content: [...results, ...turn.broken] }]
     }
     yield { type: 'EXCEED_MAX_ITERS', replyId: newId(), maxIters: maxSteps, currentIter: maxSteps }
   }
 
-  /** Does what was decided while the run was paused. True when somebody still has to be waited for. */
+  /** Does what was decided while the run was paused. False when somebody still has to be waited for. */
   async * #resume (): AsyncGenerator<AgentEventInit, boolean, undefined> {
     const answers = this.#answers
-    if (answers.isEmpty) return false
+    if (answers.isEmpty) return true
     this.#readMessages()
     this.#history = this.#messages.slice(0, this.#messages.findLastIndex(({ role }) => role === 'user') + 1)
     const replyId = newId()
@@ -84,7 +81,9 @@ export class AgentRun {
     }
     // The page's own calls of the same answer may still be under way: they are waited for again, not given up.
     const left = openCalls(this.#input.messages).filter(({ id, name }) => !answers.calls.has(id) && this.#merged.clientTools.has(name))
-    return yield * this.#run([...answers.jobs, ...left.map((call) => ({ call }))])
+    const results = yield * this.#run([...answers.jobs, ...left.map((call) => ({ call }))])
+    for (const { toolCallId, output } of results ?? []) this.#outputs.set(toolCallId, output)
+    return results !== undefined
   }
 
   #readMessages (): void {
@@ -114,12 +113,10 @@ export class AgentRun {
     const reasoning = signedReasoning(replies)
     const approvals = events.approvals.map((call) => withReasoning(call, reasoning))
     if (approvals.length > 0) yield { type: 'REQUIRE_USER_CONFIRM', replyId, toolCalls: approvals }
-    for (const [id, { text }] of broken) this.#outputs.set(id, { type: 'error-text', value: text })
-    const answered = [...calls, ...[...broken].map(([id, { name }]) => ({ id, name }))]
     return {
       calls: isWhole ? calls.map((call) => withReasoning(call, reasoning)) : [],
-      answered,
-      isOver: !isWhole || approvals.length > 0 || answered.length === 0
+      broken: [...broken].map(([id, { name, text }]) => resultPart(id, name, { type: 'error-text', value: text })),
+      isOver: !isWhole || approvals.length > 0 || calls.length + broken.size === 0
     }
   }
 
@@ -164,18 +161,19 @@ export class AgentRun {
     }
   }
 
-  /** Runs calls side by side. True when one of them waits for somebody. */
-  async * #run (jobs: readonly Job[]): AsyncGenerator<AgentEventInit, boolean, undefined> {
+  /** Runs calls side by side. Their results for the model; undefined when one of them waits for somebody. */
+  async * #run (jobs: readonly Job[]): AsyncGenerator<AgentEventInit, ToolResultPart[] | undefined, undefined> {
     this.#context.signal.throwIfAborted()
     const replyId = newId()
     const outcomes = yield * merge(jobs.map((job) => this.#runJob(job, replyId)))
-    for (const { call, ...outcome } of outcomes) {
+    const results = outcomes.flatMap((outcome) => {
+      if (outcome.kind === 'pending') return []
+      const { call: { id, name }, output, state } = outcome
       // What a tool of `ai` shows its model was stored while it ran.
-      if (outcome.kind === 'done' && (outcome.state !== 'success' || !this.#outputs.has(call.id))) {
-        this.#outputs.set(call.id, toToolOutput(joined(outcome.output), outcome.state))
-      }
-    }
-    return outcomes.some(({ kind }) => kind === 'pending')
+      const shown = state === 'success' ? this.#outputs.get(id) : undefined
+      return [resultPart(id, name, shown ?? toToolOutput(joined(output), state))]
+    })
+    return results.length === outcomes.length ? results : undefined
   }
 
   async * #runJob ({ call, decision, resume }: Job, replyId: string): AsyncGenerator<AgentEventInit, ToolOutcome, undefined> {
@@ -208,9 +206,13 @@ function resultOf ({ id, name }: ToolUseBlock, text: string): ToolResultBlock {
   return { type: 'tool_result', id, name, output: [{ type: 'text', text }], state: 'interrupted' }
 }
 
+function resultPart (toolCallId: string, toolName: string, output: ToolOutput): ToolResultPart {
+  return { type: 'tool-result', toolCallId, toolName, output }
+}
+
 /** Pieces of one text as one: a tool may say it word by word. */
-function joined (blocks: ToolResultBlock['output'] | readonly ToolResultBlock['output'][number][]): ToolResultBlock['output'] {
-  const result: ToolResultBlock['output'] = []
+function joined (blocks: readonly ContentBlock[]): ContentBlock[] {
+  const result: ContentBlock[] = []
   for (const block of blocks) {
     const last = result.at(-1)
     if (block.type === 'text' && last?.type === 'text') result[result.length - 1] = { type: 'text', text: last.text + block.text }
@@ -221,7 +223,9 @@ function joined (blocks: ToolResultBlock['output'] | readonly ToolResultBlock['o
 
 /** Thoughts that the provider wants back unchanged. */
 function signedReasoning (replies: readonly ModelReply[]): readonly { readonly text: string, readonly [metadataKeys.provider]: object }[] {
-  return replies.flatMap(({ content }) => typeof content === 'string' ? [] : content).flatMap((part) =>
+  // The SDK answers in parts; texts are only taken from callers.
+  const parts = replies.flatMap(({ content }) => content as Exclude<ModelReply['content'], string>)
+  return parts.flatMap((part) =>
     part.type === 'reasoning' && part.providerOptions !== undefined ? [{ text: part.text, [metadataKeys.provider]: part.providerOptions }] : [])
 }
 

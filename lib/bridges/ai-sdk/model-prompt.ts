@@ -1,5 +1,5 @@
 import type { AssistantContent, ModelMessage, SystemModelMessage, ToolContent, ToolResultPart } from 'ai'
-import { type ContentBlock, isObject, type Msg, textOf, type ToolResultBlock, type ToolUseBlock } from '../../agent/index.ts'
+import { type ContentBlock, type JsonObject, type Msg, textOf, type ToolResultBlock, type ToolUseBlock } from '../../agent/index.ts'
 import { toContentPart } from './content-parts.ts'
 import { metadataKeys, providerOptionsOf } from './provider-metadata.ts'
 import { type ToolOutput, toToolOutput, unanswered } from './tool-output.ts'
@@ -149,8 +149,9 @@ class PromptBuilder {
   #takeReasoning ({ metadata }: ToolUseBlock): void {
     const stored = metadata?.[metadataKeys.reasoning]
     if (!Array.isArray(stored)) return
-    const reasoning = stored.flatMap((part): AssistantPart[] =>
-      isObject(part) && typeof part.text === 'string' ? [{ type: 'reasoning', text: part.text, ...providerOptionsOf(part as ToolUseBlock['metadata']) }] : [])
+    // Written by the run that paused, and kept by the server.
+    const reasoning = (stored as readonly (JsonObject & { readonly text: string })[]).map((part): AssistantPart =>
+      ({ type: 'reasoning', text: part.text, ...providerOptionsOf(part) }))
     this.#turn = [...reasoning, ...this.#turn.filter(({ type }) => type !== 'reasoning')]
   }
 

@@ -101,12 +101,12 @@ export class StepEvents {
   /** What the provider's own tools give. */
   * #result (part: PartOf<'tool-result'>): Generator<AgentEventInit, void, undefined> {
     const { toolCallId, toolName } = part
-    const output = toJson(part.output) ?? null
+    const output = toJson(part.output)
     yield * this.#answer(toolCallId, toolName, typeof output === 'string' ? output : JSON.stringify(output), 'success')
   }
 
   * #error (part: PartOf<'tool-error'>): Generator<AgentEventInit, void, undefined> {
-    const text = part.error instanceof Error ? part.error.message : typeof part.error === 'string' ? part.error : JSON.stringify(part.error)
+    const text = typeof part.error === 'string' ? part.error : JSON.stringify(part.error)
     if (part.providerExecuted !== true) this.broken.set(part.toolCallId, { name: part.toolName, text })
     yield * this.#answer(part.toolCallId, part.toolName, text, 'error')
   }

@@ -191,6 +191,24 @@ t.test('tools that the provider runs are told with their results and failures, p
   t.match(prompts[1]?.[1], { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'p1', providerExecuted: true }, { type: 'tool-result', toolCallId: 'p1' }] })
 })
 
+t.test('a result that the provider gives in a later answer finds its call', async (t) => {
+  const { model } = scriptedModel(
+    calls({ type: 'tool-call', toolCallId: 'p1', toolName: 'code', input: '{}', providerExecuted: true, dynamic: true }, call('c1', 'add', { a: 1, b: 1 })),
+    [{ type: 'tool-result', toolCallId: 'p1', toolName: 'code', result: 2, dynamic: true }, ...says('2')]
+  )
+  const { message } = await run(aiSdkAgent({ model, tools: [add] }), 'Go')
+  t.match(message?.content.map((block) => [block.type, 'id' in block ? block.id : undefined, 'state' in block ? block.state : undefined]),
+    [['tool_use', 'p1', 'finished'], ['tool_use', 'c1', 'finished'], ['tool_result', 'c1', 'success'], ['tool_result', 'p1', 'success'], ['text', undefined, undefined]])
+})
+
+t.test('a provider that counts only one side of the tokens is believed', async (t) => {
+  const { model } = scriptedModel([finish('stop', usage(3))], [finish('stop', usage(undefined, 4))])
+  for (const expected of [{ inputTokens: 3, outputTokens: 0 }, { inputTokens: 0, outputTokens: 4 }]) {
+    const { events } = await run(aiSdkAgent({ model }), 'Hi')
+    t.match(events.find((event) => event.type === 'MODEL_CALL_END'), { usage: expected })
+  }
+})
+
 t.test('files are data blocks, sources citations', async (t) => {
   const { model } = scriptedModel([
     { type: 'source', sourceType: 'url', id: 's1', url: 'https://example.com/', title: 'Example' },

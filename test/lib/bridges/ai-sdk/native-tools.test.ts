@@ -126,3 +126,17 @@ t.test('a tool that the provider runs is not offered to a run whose deny rules n
   t.strictSame(await offered([{ tool_name: 'search', rule_content: '*secret*', behavior: 'deny' }]), ['look'])
   t.strictSame(await offered([{ tool_name: 'search', behavior: 'allow' }, { tool_name: 'look', behavior: 'deny' }]), ['search', 'look'])
 })
+
+t.test('tools of the page are offered beside them, and may take their names', async (t) => {
+  const tools: ToolSet = {
+    look: tool({ description: 'Own.', inputSchema: jsonSchema({ type: 'object' }), strict: true, execute: () => 'own' }),
+    pick: tool({ description: 'Own.', inputSchema: jsonSchema({ type: 'object' }), execute: () => 'own' })
+  }
+  const { model } = scriptedModel(calls(call('c1', 'look', {}), call('c2', 'pick', {})))
+  const definitions = [{ name: 'pick', description: 'Of the page.', parameters: { type: 'object' }, strict: true }, { name: 'paint' }]
+  const { pending } = await run(aiSdkAgent({ model, tools }), { messages: [user('Go')], tools: { mode: 'merge', definitions } })
+  t.match(model.doStreamCalls[0]?.tools, [
+    { name: 'look', description: 'Own.', strict: true }, { name: 'pick', description: 'Of the page.', strict: true }, { name: 'paint', inputSchema: { type: 'object', properties: {} } }
+  ])
+  t.strictSame(pending.map((item) => [item.kind, item.kind === 'external' && item.toolCall.id]), [['external', 'c2']])
+})

@@ -172,7 +172,7 @@ t.test('what the SDK can say in other ways is understood, too', (t) => {
       content: [
         { type: 'tool-call', toolCallId: 'p', toolName: 'search', input: undefined, providerExecuted: true },
         { type: 'tool-result', toolCallId: 'p', toolName: 'search', output: { type: 'json', value: { n: 1 } } },
-        { type: 'tool-approval-request', approvalId: 'x', toolCallId: 'q' }, { type: 'file', data: 'AAAA', mediaType: 'image/png' }
+        { type: 'tool-approval-request', approvalId: 'x', toolCallId: 'q' }, { type: 'tool-call', toolCallId: 'u', toolName: 'look', input: 'no object' }, { type: 'file', data: 'AAAA', mediaType: 'image/png' }
       ]
     },
     { role: 'tool', content: [{ type: 'tool-approval-response', approvalId: 'x', approved: true }] },
@@ -201,6 +201,7 @@ t.test('what the SDK can say in other ways is understood, too', (t) => {
     ['ASSISTANT', [text('Yes?')]],
     ['ASSISTANT', [
       { type: 'tool_use', id: 'p', name: 'search', input: {}, metadata: { providerExecuted: true } }, { type: 'tool_result', id: 'p', output: [text('{"n":1}')], state: 'success' },
+      { type: 'tool_use', id: 'u', input: {}, content: '"no object"' },
       { type: 'data', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
     ]],
     ['TOOL', [
