@@ -42,7 +42,9 @@ async function * ofRun (world: World, engine: RunEngine, known: Known): AsyncGen
   if (log.some(({ seq }, index) => seq !== first + index)) yield `is stored as ${log.map(({ seq }) => seq).join()}`
   // R1, R3: what was told is what is stored. What another owner has written begins where the first had stored to.
   const fenced = record.end?.kind === 'lost' || known.isGivenUp ? record.firstSeqByFence.at(-1)?.[1] ?? 1 : Infinity
-  for (const [seq, data] of stored) if (seq < fenced && seen.get(seq) !== data) yield `stores ${data.slice(0, 80)} as ${seq}, and told ${seen.get(seq)?.slice(0, 80)}`
+  // A run that lost its log between storing and telling (somebody was faster with the answer) has told less.
+  const isTold = (seq: number): boolean => !known.isGivenUp || seen.has(seq)
+  for (const [seq, data] of stored) if (seq < fenced && isTold(seq) && seen.get(seq) !== data) yield `stores ${data.slice(0, 80)} as ${seq}, and told ${seen.get(seq)?.slice(0, 80)}`
   if (!known.isGivenUp && record.end?.kind !== 'lost' && watcher.seq !== page?.last) yield `told ${watcher.seq} of ${page?.last}`
 
   // One terminal, last; a pause is followed by another execution, by the end of the run, or by nothing.
