@@ -126,6 +126,7 @@ export class Execution {
       guard: () => host.guard(),
       onValue: (value) => { normaliser.push(value, this.#onEvent) }
     })
+    this.#options.claims?.given()
     const end = await pump.run(() => agent.stream(spec.input, context))
     switch (end.kind) {
       case 'returned': return { kind: 'returned', normaliser }

@@ -79,6 +79,7 @@ export class Claims {
   readonly #claimant: Claimant
   /** Claimed and without an outcome, by tool call or request id. */
   readonly #open = new Map<string, string>()
+  #isGiven = false
 
   private constructor (ports: ClaimPorts, key: RunKey, claimant: Claimant, records: readonly InterruptRecord[]) {
     this.#ports = ports
@@ -126,8 +127,20 @@ export class Claims {
       }
   }
 
-  /** Writes what became of the rest: consumed by an execution that ended well, unknown otherwise. Rejects when the store is away. */
+  /** The agent is about to be given the decisions: from here on nobody can say that nothing was done. */
+  given (): void {
+    this.#isGiven = true
+  }
+
+  /**
+   * Writes what became of the rest: consumed by an execution that ended well, unknown otherwise; open again where the agent was never asked. Rejects
+   * when the store is away.
+   */
   async finishRest (endedWell: boolean): Promise<void> {
+    if (!this.#isGiven) {
+      await this.#ports.interrupts.release(this.key, this.#claimant, [...this.#open.values()])
+      this.#open.clear()
+    }
     for (const [call, id] of [...this.#open]) {
       await this.#write(id, { state: endedWell ? 'consumed' : OUTCOME_UNKNOWN })
       this.#open.delete(call)

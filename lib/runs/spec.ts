@@ -51,6 +51,8 @@ export interface Idempotency {
 export interface ResumeClaim {
   readonly interrupts: readonly string[]
   readonly decisions: readonly Decision[]
+  /** `RunKey.id` of the run that they were read from: a later pause with the same ids is not what was answered. @default not checked */
+  readonly run?: string
 }
 
 /** Everything needed to start a run. */

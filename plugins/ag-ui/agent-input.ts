@@ -1,5 +1,7 @@
-import { type AgentInput, type Decision, type Msg, type ToolDefinition, type ToolMergeModeName } from '../../lib/agent/index.ts'
+import { type AgentInput, type Msg, type ToolDefinition, type ToolMergeModeName } from '../../lib/agent/index.ts'
 import { type SkippedPart, toMsgs } from './messages.ts'
+import { type AnsweredInterrupt } from './resume.ts'
+import { answersByCall } from './resumed-run.ts'
 import { type Context, type NormalisedInput, type Tool } from './schemas.ts'
 
 /** What decides how a request becomes an agent's input. */
@@ -9,8 +11,8 @@ export interface AgentInputOptions {
   readonly unsupportedContent: 'error' | 'skip'
   /** Media types that the agent takes as documents. */
   readonly documentTypes: readonly string[]
-  /** What was decided about the calls that the thread waited for. */
-  readonly decisions?: readonly Decision[]
+  /** What was decided about the calls that the thread waited for. @default nothing */
+  readonly answered?: readonly AnsweredInterrupt[]
 }
 
 /** An agent's input, and which parts of the newest turn were left out of it. */
@@ -28,13 +30,14 @@ const CONTEXT_MESSAGE_ID = 'agui-context'
  * @throws AguiInputError when the newest turn holds what the agent cannot take
  */
 export function agentInputOf (input: NormalisedInput, options: AgentInputOptions): PreparedInput {
-  const { messages, skipped } = toMsgs(input.messages, options)
+  const { answered = [] } = options
+  const { messages, skipped } = toMsgs(input.messages, { ...options, answers: answersByCall(answered) })
   const context = options.injectContext && input.context.length > 0 ? [contextMessage(input.context)] : []
   return {
     input: {
       messages: [...context, ...messages],
       history: 'replace',
-      ...options.decisions !== undefined && { resume: [...options.decisions] },
+      ...answered.length > 0 && { resume: answered.map(({ decision }) => decision) },
       ...input.tools.length > 0 && { tools: { mode: options.toolMergeMode, definitions: input.tools.map(toDefinition) } },
       ...input.state !== undefined && { state: input.state },
       ...input.context.length > 0 && { context: input.context }

@@ -1,4 +1,4 @@
-import { type AgentEvent, type AgentEventOf } from '../../lib/agent/index.ts'
+import { type AgentEvent, type AgentEventOf, pendingId } from '../../lib/agent/index.ts'
 import { type MappingConfig } from './config.ts'
 import { AguiInputError, RunErrorCode, runError, runErrorOf } from './errors.ts'
 import { type AgUiEvent } from './event-schemas.ts'
@@ -12,6 +12,7 @@ import { MessageBlocks } from './message-blocks.ts'
 import { type SkippedPart } from './messages.ts'
 import { Outgoing } from './outgoing.ts'
 import { Replies } from './replies.ts'
+import { type ResumedCall } from './resumed-run.ts'
 import { type NormalisedInput } from './schemas.ts'
 import { type EventSink, JsonSink } from './sink.ts'
 import { sourceOf, subagentEvent } from './subagents.ts'
@@ -28,6 +29,8 @@ export interface MappingRun {
   readonly clientTools?: ReadonlySet<string>
   /** Calls announced before this run that may get their result in it, beside those of `input.messages`. @default none */
   readonly knownCalls?: ReadonlySet<string>
+  /** Calls that were answered for this run. @default none */
+  readonly resumed?: readonly ResumedCall[]
   /** Parts of the newest user message that were left out, to be told to the page. @default none */
   readonly skipped?: readonly SkippedPart[]
   /** Milliseconds since 1970. @default Date.now */
@@ -119,7 +122,8 @@ class AgentMapping implements Mapping {
       profile: this.#profile,
       runId,
       clientTools: run.clientTools ?? new Set(input.tools.map(({ name }) => name)),
-      earlier: earlierCalls(input, run.knownCalls),
+      earlier: earlierCalls(input, run),
+      resumed: new Map((run.resumed ?? []).map((call) => [call.id, call])),
       warn
     })
     const usage = this.#usage
@@ -171,6 +175,7 @@ class AgentMapping implements Mapping {
           now: this.#now
         })
         for (const ending of this.#guard.closing(terminal.type === 'RUN_ERROR')) this.#out.event(ending)
+        this.#calls.tellResumed(new Set(end.kind === 'paused' ? end.pending.map(pendingId) : []))
         this.#out.event(terminal)
         if (terminal.type === 'RUN_ERROR') this.#finishAfterError(this.#out)
       })
@@ -295,9 +300,10 @@ class AgentMapping implements Mapping {
 }
 
 /** Calls of earlier runs: true where the transcript holds their result. */
-function earlierCalls (input: NormalisedInput, knownCalls: ReadonlySet<string> | undefined): Map<string, boolean> {
+function earlierCalls (input: NormalisedInput, { knownCalls, resumed = [] }: MappingRun): Map<string, boolean> {
   const calls = new Map<string, boolean>()
   for (const id of knownCalls ?? []) calls.set(id, false)
+  for (const { wireId } of resumed) calls.set(wireId, false)
   for (const message of input.messages) {
     if (message.role === 'assistant') for (const call of message.toolCalls ?? []) calls.set(call.id, false)
   }

@@ -1,4 +1,4 @@
-import { type ContentBlock, isObject, type JsonObject, type MediaSource, type Msg, type ThinkingBlock, toJson, type ToolUseBlock } from '../../lib/agent/index.ts'
+import { type ContentBlock, isObject, type JsonObject, type MediaSource, type Msg, MsgMetadata, type ThinkingBlock, toJson, type ToolUseBlock } from '../../lib/agent/index.ts'
 import { AguiInputError } from './errors.ts'
 import { type AssistantMessage, type ContentPart, type MediaPart, type Message, type ToolCall, type ToolMessage, type UserMessage } from './schemas.ts'
 
@@ -8,6 +8,8 @@ export interface ConvertOptions {
   readonly unsupportedContent?: 'error' | 'skip'
   /** Media types the agent takes as documents, as its `capabilities.inputMedia` says: `application/pdf`, `text/*`. @default [] */
   readonly documentTypes?: readonly string[]
+  /** Calls that have waited for an answer until now: what stands for their result, instead of what the client has; undefined for nothing yet. @default none */
+  readonly answers?: ReadonlyMap<string, Msg | undefined>
 }
 
 /** A part of the newest user message that the agent does not get to see. */
@@ -23,6 +25,9 @@ export interface ConvertedMessages {
   readonly skipped: readonly SkippedPart[]
 }
 
+/** What a model is told of a call of the page that its user has passed over. */
+export const UNANSWERED_TEXT = 'The tool call was not answered.'
+
 /** Where a message's own metadata stands in `Msg.metadata` and block metadata: under one key, so that a client cannot forge keys an agent acts upon. */
 export const CLIENT_METADATA = 'agui.metadata'
 /** Where a provider's encrypted value stands, beside {@link CLIENT_METADATA}. */
@@ -31,11 +36,13 @@ export const ENCRYPTED_VALUE = 'agui.encryptedValue'
 /**
  * Turns AG-UI messages into an agent's (section 18.1): developer and system speak as SYSTEM, reasoning becomes a thinking block
  * of the assistant turn that follows it, activities are left out, tool messages become results, empty messages vanish. Ids are kept.
+ * A call has one result at most, and has one once its user has spoken again: models refuse a transcript with a call left open (19.2).
  * @throws AguiInputError for a document, or a handle nobody can resolve, in the newest user message; its text names the type alone
  */
 export function toMsgs (messages: readonly Message[], options: ConvertOptions = {}): ConvertedMessages {
   const conversion = new Conversion(messages, options)
-  for (const message of messages) conversion.add(message)
+  messages.forEach((message, index) => { conversion.add(message, index) })
+  conversion.finish()
   return { messages: conversion.messages, skipped: conversion.skipped }
 }
 
@@ -56,22 +63,28 @@ class Conversion {
   readonly #newestUser: Message | undefined
   readonly #refuse: boolean
   readonly #documentTypes: readonly string[]
-  readonly #answered = new Set<string>()
+  readonly #newestUserIndex: number
+  readonly #answers: ReadonlyMap<string, Msg | undefined>
+  /** The one message that is each call's result. */
+  readonly #results = new Map<string, ToolMessage>()
+  readonly #placed = new Set<string>()
   readonly #toolNames = new Map<string, string>()
   #thinking: ThinkingBlock[] = []
 
   constructor (messages: readonly Message[], options: ConvertOptions) {
     // Only what was said last may refuse a run: a document further up would keep the thread from ever going on.
-    this.#newestUser = messages.findLast((message) => message.role === 'user')
+    this.#newestUserIndex = messages.findLastIndex((message) => message.role === 'user')
+    this.#newestUser = messages[this.#newestUserIndex]
+    this.#answers = options.answers ?? new Map()
     this.#refuse = (options.unsupportedContent ?? 'error') === 'error'
     this.#documentTypes = options.documentTypes ?? []
     for (const message of messages) {
-      if (message.role === 'tool') this.#answered.add(message.toolCallId)
+      if (message.role === 'tool' && !this.#answers.has(message.toolCallId)) this.#noteResult(message)
       if (message.role === 'assistant') for (const call of message.toolCalls ?? []) this.#toolNames.set(call.id, call.function.name)
     }
   }
 
-  add (message: Message): void {
+  add (message: Message, index: number): void {
     switch (message.role) {
       case 'developer':
       case 'system':
@@ -81,7 +94,8 @@ class Conversion {
         this.#thinking = []
         return this.#push(message, 'USER', this.#userBlocks(message))
       case 'assistant':
-        return this.#push(message, 'ASSISTANT', this.#assistantBlocks(message))
+        this.#push(message, 'ASSISTANT', this.#assistantBlocks(message))
+        return this.#closeCalls(message, index)
       case 'tool':
         return this.#addResult(message)
       case 'reasoning':
@@ -89,6 +103,37 @@ class Conversion {
         break
       case 'activity':
     }
+  }
+
+  /** Adds the answers to calls that the transcript does not show. */
+  finish (): void {
+    for (const [id, answer] of this.#answers) if (!this.#placed.has(id)) this.#place(id, answer)
+  }
+
+  #place (id: string, answer: Msg | undefined): void {
+    this.#placed.add(id)
+    if (answer !== undefined) this.messages.push(answer)
+  }
+
+  #closeCalls ({ toolCalls = [] }: AssistantMessage, index: number): void {
+    for (const { id, function: { name } } of toolCalls) {
+      if (this.#answers.has(id)) {
+        this.#place(id, this.#answers.get(id))
+      } else if (index < this.#newestUserIndex && !this.#results.has(id)) {
+        this.messages.push({
+          id: `agui-unanswered-${id}`,
+          role: 'TOOL',
+          content: [{ type: 'tool_result', id, name, output: [{ type: 'text', text: UNANSWERED_TEXT }], state: 'error' }],
+          metadata: { [MsgMetadata.synthetic]: true }
+        })
+      }
+    }
+  }
+
+  /** Several results of one call: this server's own, which has the call's id in its own, beats what a client has made up; otherwise the first. */
+  #noteResult (message: ToolMessage): void {
+    const { toolCallId, id } = message
+    if (!this.#results.has(toolCallId) || id.endsWith(`:${toolCallId}`)) this.#results.set(toolCallId, message)
   }
 
   #push (message: Exclude<Message, { role: 'activity' }>, role: Msg['role'], content: ContentBlock[]): void {
@@ -118,13 +163,17 @@ class Conversion {
       name: call.function.name,
       input: argumentsOf(call.function.arguments),
       content: call.function.arguments,
-      state: this.#answered.has(call.id) ? 'finished' : 'pending',
+      state: this.#isAnswered(call.id) ? 'finished' : 'pending',
       ...metadataOf(call)
     }
   }
 
+  #isAnswered (id: string): boolean {
+    return this.#results.has(id) || this.#answers.get(id) !== undefined
+  }
+
   #addResult (message: ToolMessage): void {
-    if (message.toolCallId.trim() === '') return
+    if (message.toolCallId.trim() === '' || this.#results.get(message.toolCallId) !== message) return
     const text = typeof message.content === 'string' ? message.content : undefined
     const parts = typeof message.content === 'string' ? [] : this.#blocks(message, message.content)
     const name = this.#toolNames.get(message.toolCallId)

@@ -7,15 +7,19 @@ import { createProjection } from './events.ts'
 import { type Profile } from './input.ts'
 import { interruptId } from './interrupts.ts'
 import { type SkippedPart } from './messages.ts'
+import { type ResumedCall } from './resumed-run.ts'
 import { type NormalisedInput } from './schemas.ts'
 import { initialFold, snapshotEvents, stepFold, type TranscriptFold } from './snapshot.ts'
 
 /** What is fixed at a run's start and stored with it (R11). */
-interface RunDetail {
+export interface RunDetail {
   /** Registration that started the run; its configuration shapes the stream. */
   readonly mount: string
   readonly profile: Profile
   readonly skipped?: readonly SkippedPart[]
+  readonly resumed?: readonly ResumedCall[]
+  /** Digest of the answers that the run was started with: the same ones again are the same run. */
+  readonly answers?: string
 }
 
 /** One registration of the plugin. */
@@ -60,20 +64,20 @@ export class AgUiProtocol implements RunProtocol<TranscriptFold> {
   }
 
   /** What a run's record keeps of its request. */
-  record (mount: string, input: NormalisedInput, profile: Profile, skipped: readonly SkippedPart[]): Required<Pick<RunSpec, 'detail' | 'stored'>> {
-    const detail: RunDetail = { mount, profile, ...skipped.length > 0 && { skipped } }
+  record (input: NormalisedInput, detail: RunDetail): Required<Pick<RunSpec, 'detail' | 'stored'>> {
     // Both came out of JSON, or are made of strings and numbers.
     return { detail: toJson(detail) as RunSpec['detail'] & object, stored: toJson(input) as RunSpec['stored'] & object }
   }
 
   project (run: RunRecord, execution: ExecutionInfo): Projection {
-    const { profile, skipped = [] } = detailOf(run)
+    const { profile, skipped = [], resumed = [] } = detailOf(run)
     const { config, warn } = this.#mountOf(run)
     return createProjection(config, {
       input: inputOf(run),
       profile,
       knownCalls: execution.knownCalls,
       skipped,
+      resumed,
       clientTools: this.#clientTools(run),
       warn: (reason) => { warn(run, reason) }
     })
@@ -112,10 +116,12 @@ export class AgUiProtocol implements RunProtocol<TranscriptFold> {
   }
 }
 
-function detailOf (run: RunRecord): RunDetail {
+/** What is stored with a run of this protocol. */
+export function detailOf (run: RunRecord): RunDetail {
   return run.detail as unknown as RunDetail // written by record()
 }
 
-function inputOf (run: RunRecord): NormalisedInput {
+/** The request of a run of this protocol, as it was run. */
+export function inputOf (run: RunRecord): NormalisedInput {
   return run.input as unknown as NormalisedInput // written by record()
 }

@@ -1,31 +1,39 @@
-import { type Decision, isObject, type JsonObject, resolveDecisions, validateJson } from '../../lib/agent/index.ts'
+import { type ContentBlock, type Decision, isObject, type JsonObject, pendingId, resolveDecisions, validateJson } from '../../lib/agent/index.ts'
 import { checkNamed, type InterruptProblem, type ResumeClaim } from '../../lib/runs/index.ts'
 import { type InterruptRecord } from '../../lib/stores/index.ts'
 import { contractMessage } from './contract.ts'
 import { RunErrorCode } from './errors.ts'
 import { type Interrupt } from './event-schemas.ts'
 import { interruptOf } from './interrupts.ts'
-import { getTextContent } from './messages.ts'
+import { toMsgs } from './messages.ts'
 import { type NormalisedInput, type ResumeEntry, type ToolMessage } from './schemas.ts'
 
-/** What a model is told of a call that nobody answered in the end. */
+/** What a model is told of a call that its user gave up. */
 export const CANCELLED_TEXT = 'The tool call was cancelled by the user.'
 
 /** How answers are judged. */
 export interface ResumeOptions {
   /** Whether answers to what is not open are passed over. */
   readonly lenientUnknown: boolean
-  /** Whether approvals must fit their schema too; otherwise what is no `approved: true` is a denial. */
+  /** Whether the answer to an approval must fit its schema; otherwise what is no `approved: true` is a denial. */
   readonly strictResponseSchema: boolean
+}
+
+/** One answer, with what the server knows of the question. */
+export interface AnsweredInterrupt {
+  readonly decision: Decision
+  /** The interrupt as its client was told of it. */
+  readonly interrupt: Interrupt
+  /** The client has the call's result in its own transcript. */
+  readonly isTold: boolean
 }
 
 /** Answers to everything that a thread waits for. */
 export interface Answers {
   /** What the engine claims, all of it or nothing. */
   readonly claim: ResumeClaim
-  /** The open interrupts as their client was told of them, by id. */
-  readonly interrupts: Readonly<Record<string, Interrupt>>
-  readonly records: readonly InterruptRecord[]
+  /** In the order in which the questions were asked. */
+  readonly answered: readonly AnsweredInterrupt[]
 }
 
 /** What a request means to the interrupts of its thread. */
@@ -34,26 +42,46 @@ export type Resume =
   | { readonly kind: 'answered', readonly answers: Answers }
   | { readonly kind: 'refused', readonly code: string, readonly message: string }
 
+/** An open interrupt and the answer to it. */
+interface Pair {
+  readonly record: InterruptRecord
+  readonly interrupt: Interrupt
+  readonly entry: ResumeEntry
+  /** The client's own message with the call's result. */
+  readonly result: ToolMessage | undefined
+  /** Whether that message is the answer, as there is no entry. */
+  readonly isByMessage: boolean
+}
+
 /**
  * Turns the `resume` of a request into decisions about the thread's open interrupts (ag-ui 20.4), or says what is wrong with it (20.5). It
- * only looks: nothing is claimed, so that a refused answer can be corrected. The calls come from the store, never from the client.
+ * only looks: nothing is claimed, so that a refused answer can be corrected. Calls are the store's copies, never the client's.
+ * @param told the open interrupts as their client was told of them, by id; what is missing is made from the record
  */
-export function resumeOf (input: NormalisedInput, open: readonly InterruptRecord[], options: ResumeOptions): Resume {
-  const entries = entriesOf(input, open, options)
+export function resumeOf (input: NormalisedInput, open: readonly InterruptRecord[], told: ReadonlyMap<string, Interrupt>, options: ResumeOptions): Resume {
+  const interrupts = new Map(open.map(({ id, pending, expiresAt }) => [id, told.get(id) ?? interruptOf(pending, { id, expiresAt })]))
+  const results = new Map(input.messages.flatMap((message) => message.role === 'tool' ? [[message.toolCallId, message] as const] : []))
+  const resultOf = (id: string): ToolMessage | undefined => results.get(interrupts.get(id)?.toolCallId ?? '')
+
+  let entries = (input.resume ?? []).filter(({ interruptId }) => !options.lenientUnknown || interrupts.has(interruptId))
+  // Row 2: tool messages answer too where they answer everything, as CopilotKit has it.
+  const isByMessage = entries.length === 0 && open.every(({ id, pending }) => pending.kind === 'external' && resultOf(id) !== undefined)
+  if (isByMessage) entries = open.map(({ id }) => ({ interruptId: id, status: 'resolved' }))
   const problem = checkNamed(open, entries.map(({ interruptId }) => interruptId)) ?? expired(open, entries)
   if (problem !== undefined) return refused(contractMessage(problem))
   if (open.length === 0) return { kind: 'none' }
 
-  const byId = new Map(open.map((record) => [record.id, record]))
-  const answers = entries.flatMap((entry) => {
-    const record = byId.get(entry.interruptId)
-    return record === undefined ? [] : [{ record, entry }]
+  // Each of them is named exactly once.
+  const pairs = open.flatMap((record): Pair[] => {
+    const entry = entries.find(({ interruptId }) => interruptId === record.id)
+    const interrupt = interrupts.get(record.id)
+    return entry === undefined || interrupt === undefined ? [] : [{ record, interrupt, entry, result: resultOf(record.id), isByMessage }]
   })
-  for (const { record, entry } of answers) {
-    const mismatch = schemaMismatch(record, entry, options)
+  for (const pair of pairs) {
+    const mismatch = schemaMismatch(pair, options)
     if (mismatch !== undefined) return refused(mismatch)
   }
-  const resolved = resolveDecisions(open.map(({ pending }) => pending), answers.map(({ record, entry }) => decisionOf(record, entry)))
+  const resolved = resolveDecisions(open.map(({ pending }) => pending), pairs.map(answerOf))
   if (resolved.kind === 'rejected') {
     return { kind: 'refused', code: RunErrorCode.invalidInput, message: resolved.problems.map(({ message }) => message).join(' ') }
   }
@@ -61,32 +89,17 @@ export function resumeOf (input: NormalisedInput, open: readonly InterruptRecord
   return {
     kind: 'answered',
     answers: {
-      claim: { interrupts: open.map(({ id }) => id), decisions },
-      interrupts: Object.fromEntries(open.map(({ id, pending, expiresAt }) => [id, interruptOf(pending, { id, expiresAt })])),
-      records: open
+      claim: { interrupts: open.map(({ id }) => id), decisions, ...open[0] !== undefined && { run: open[0].run.id } },
+      answered: pairs.flatMap(({ interrupt, result }, index) => {
+        const decision = decisions[index] // in the order of what is pending
+        return decision === undefined ? [] : [{ decision, interrupt, isTold: decision.kind === 'result' && result !== undefined }]
+      })
     }
   }
 }
 
 function refused (message: string): Resume {
   return { kind: 'refused', code: RunErrorCode.contract, message }
-}
-
-/** The request's answers; where it has none, its tool messages count when they answer everything that waits (20.5, row 2: CopilotKit). */
-function entriesOf ({ resume = [], messages }: NormalisedInput, open: readonly InterruptRecord[], { lenientUnknown }: ResumeOptions): readonly ResumeEntry[] {
-  const ids = new Set(open.map(({ id }) => id))
-  const entries = lenientUnknown ? resume.filter(({ interruptId }) => ids.has(interruptId)) : resume
-  if (entries.length > 0) return entries
-  const results = new Map(messages.flatMap((message) => message.role === 'tool' ? [[message.toolCallId, message] as const] : []))
-  const answered = open.flatMap(({ id, pending }) => {
-    const result = pending.kind === 'external' ? results.get(pending.toolCall.id) : undefined
-    return result === undefined ? [] : [resultEntry(id, result)]
-  })
-  return answered.length === open.length ? answered : []
-}
-
-function resultEntry (interruptId: string, result: ToolMessage): ResumeEntry {
-  return { interruptId, status: 'resolved', payload: getTextContent(result) || result.error || '' }
 }
 
 function expired (open: readonly InterruptRecord[], entries: readonly ResumeEntry[]): InterruptProblem | undefined {
@@ -96,30 +109,35 @@ function expired (open: readonly InterruptRecord[], entries: readonly ResumeEntr
 }
 
 /** What is wrong with a payload, and where. An approval is lenient unless told otherwise: what is no yes is a no. */
-function schemaMismatch ({ id, pending, expiresAt }: InterruptRecord, { status, payload = null }: ResumeEntry, { strictResponseSchema }: ResumeOptions): string | undefined {
-  if (status !== 'resolved' || (pending.kind === 'confirm' && !strictResponseSchema)) return undefined
-  const { responseSchema } = interruptOf(pending, { id, expiresAt })
-  // It came out of the store, so it is JSON.
-  const problem = responseSchema === undefined ? undefined : validateJson(responseSchema as JsonObject, payload)
-  return problem === undefined ? undefined : `The payload for ${id} does not fit the interrupt's responseSchema: ${problem}`
+function schemaMismatch ({ record, interrupt, entry, isByMessage }: Pair, { strictResponseSchema }: ResumeOptions): string | undefined {
+  const { responseSchema } = interrupt
+  if (responseSchema === undefined || isByMessage || entry.status !== 'resolved' || (record.pending.kind === 'confirm' && !strictResponseSchema)) return undefined
+  // It was stored, so it is JSON.
+  const problem = validateJson(responseSchema as JsonObject, entry.payload ?? null)
+  return problem === undefined ? undefined : `The payload for ${record.id} does not fit the interrupt's responseSchema: ${problem}`
 }
 
-function decisionOf ({ id, pending }: InterruptRecord, { status, payload }: ResumeEntry): Decision | Record<string, unknown> {
+/** The answer as `resolveDecisions` takes it. */
+function answerOf ({ record: { id, pending }, entry: { status, payload }, result, isByMessage }: Pair): Readonly<Record<string, unknown>> {
   const isResolved = status === 'resolved'
   switch (pending.kind) {
     case 'confirm': {
       const { approved, editedArgs, reason } = isResolved && isObject(payload) ? payload : {}
-      return { kind: 'confirm', toolCallId: pending.toolCall.id, approved: approved === true, ...editedArgs !== undefined && { editedArgs }, reason }
+      return { kind: 'confirm', toolCallId: pendingId(pending), approved: approved === true, editedArgs, reason }
     }
-    case 'external': return {
-      kind: 'result',
-      toolCallId: pending.toolCall.id,
-      output: isResolved ? textOf(payload) : CANCELLED_TEXT,
-      state: isResolved ? 'success' : 'interrupted',
-      metadata: { 'agui.interruptId': id, 'agui.resumeStatus': status }
+    case 'external': {
+      const metadata = { 'agui.interruptId': id, 'agui.resumeStatus': status }
+      const answer = isByMessage && result !== undefined ? messageResult(result) : { output: isResolved ? textOf(payload) : CANCELLED_TEXT, state: isResolved ? 'success' : 'interrupted' }
+      return { kind: 'result', toolCallId: pendingId(pending), ...answer, metadata }
     }
-    case 'input': return { kind: 'input', requestId: pending.request.id, status, ...payload !== undefined && { payload } }
+    case 'input': return { kind: 'input', requestId: pendingId(pending), status, payload }
   }
+}
+
+/** What a client's own message says came of a call. */
+function messageResult (message: ToolMessage): { readonly output: readonly ContentBlock[], readonly state: string } {
+  const [block] = toMsgs([message]).messages[0]?.content ?? []
+  return block?.type === 'tool_result' ? { output: block.output, state: block.state } : { output: [], state: 'success' }
 }
 
 function textOf (payload: unknown): string {

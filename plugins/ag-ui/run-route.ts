@@ -1,19 +1,20 @@
-import { createHash } from 'node:crypto'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
-import { type Agent, AgentError, type Decision } from '../../lib/agent/index.ts'
-import { type Run, type RunSpec, type StartResult } from '../../lib/runs/index.ts'
+import { type Agent, AgentError } from '../../lib/agent/index.ts'
+import { type RunSpec, type StartResult } from '../../lib/runs/index.ts'
 import { acceptsEventStream, SseClosingError } from '../../lib/sse/index.ts'
-import { type Owner } from '../../lib/stores/index.ts'
 import { type AgentRequest, AgentNotFoundError, ownerOf, type ResolvedAgent } from '../agents/index.ts'
 import { agentInputOf, type PreparedInput } from './agent-input.ts'
 import { contextRequest, fillContext } from './context.ts'
 import { IdempotencyConflictError, NotAcceptableError, ThreadBusyError, UnsupportedProtocolVersionError } from './error-handler.ts'
 import { AguiInputError, RunErrorCode } from './errors.ts'
 import { resolveProfile } from './input.ts'
-import { type ResolvedAgUiOptions } from './options.ts'
 import { contractMessage } from './contract.ts'
-import { resumeOf } from './resume.ts'
+import { type ResolvedAgUiOptions } from './options.ts'
+import { findRecorded, printsOf } from './recorded.ts'
 import { sendRefusal } from './refusal.ts'
+import { type AnsweredInterrupt } from './resume.ts'
+import { readAnswers } from './resume-request.ts'
+import { resumedCalls } from './resumed-run.ts'
 import { chooseAgent } from './routing.ts'
 import { type NormalisedInput } from './schemas.ts'
 import { type AgUiScope } from './scope.ts'
@@ -36,18 +37,18 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
   const resolved = await options.runtimeContextResolver?.(contextRequest(request, input, headerAgentId, pathAgentId))
   const userId = principal?.id ?? resolved?.userId
 
-  const print = fingerprint(scope.mount, agent.agentId, input)
   const agentRequest: AgentRequest = { agentId: agent.agentId, protocol: scope.protocol.name, session: input.threadId, principal, request }
   const owner = ownerOf(principal)
-  const resume = resumeOf(input, await host.engine.openInterrupts(owner, scope.protocol.name, input.threadId), options)
-  if (resume.kind === 'refused') {
-    const same = await findSame(scope, owner, input, print)
-    if (same !== undefined) return followFromStart(scope, reply, same)
-    return sendRefusal(scope, reply, input, resume.code, resume.message)
+  const prints = printsOf(scope.mount, agent.agentId, input)
+  const read = await readAnswers(scope, owner, input)
+  if (read.kind === 'refused') {
+    const recorded = await findRecorded(scope, owner, input, prints)
+    if (recorded !== undefined) return followFromStart(scope, reply, recorded)
+    return sendRefusal(scope, reply, input, read.code, read.message)
   }
-  const answers = resume.kind === 'answered' ? resume.answers : undefined
+  const { claim, answered } = read
   const instance = agent.isOwned ? undefined : await agent.make(agentRequest)
-  const prepared = prepare(input, options, instance?.capabilities?.inputMedia ?? [], answers?.claim.decisions)
+  const prepared = prepare(read.input, options, instance?.capabilities?.inputMedia ?? [], answered)
   if (prepared instanceof AguiInputError) return sendRefusal(scope, reply, input, prepared.code, prepared.message)
 
   const idempotencyKey = firstHeader(request, 'idempotency-key')
@@ -59,12 +60,18 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
     session: input.threadId,
     owner,
     input: prepared.input,
-    ...scope.protocol.record(scope.mount, input, profile, prepared.skipped),
-    prepareContext: (context) => { fillContext(context, input, profile, resolved, answers?.interrupts) },
+    ...scope.protocol.record(read.input, {
+      mount: scope.mount,
+      profile,
+      ...prepared.skipped.length > 0 && { skipped: prepared.skipped },
+      ...claim !== undefined && { resumed: resumedCalls(answered) },
+      ...claim !== undefined && prints.answers !== undefined && { answers: prints.answers }
+    }),
+    prepareContext: (context) => { fillContext(context, read.input, profile, resolved, answered) },
     ...userId !== undefined && { userId },
     idempotency: {
       key: idempotencyKey === undefined ? `run:${input.threadId}\n${input.runId}` : `key:${idempotencyKey}`,
-      fingerprint: print,
+      fingerprint: prints.request,
       // CopilotKit sends a thread's next run under the interrupted run's id.
       onOther: idempotencyKey === undefined ? 'new-unless-active' : 'conflict'
     },
@@ -76,7 +83,7 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
     holdGateWhileWaiting: false,
     replay: options.replay,
     interruptTtlMs: options.interruptTtlMs,
-    ...answers !== undefined && { resumes: answers.claim }
+    ...claim !== undefined && { resumes: claim }
   }
 
   // Whoever has left while we asked around has been promised nothing.
@@ -84,13 +91,11 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
     reply.hijack()
     return
   }
-  return answer(scope, reply, input, await host.engine.start(spec), idempotencyKey !== undefined)
-}
-
-/** The run that the same request has started already: it is shown again, whatever has become of its thread since (R15). */
-async function findSame ({ host, protocol }: AgUiScope, owner: Owner, { threadId, runId }: NormalisedInput, print: string): Promise<Run | undefined> {
-  const run = await host.engine.find(owner, protocol.name, runId, threadId)
-  return run?.record.fingerprint === print ? run : undefined
+  const result = await host.engine.start(spec)
+  // Somebody was faster; if that was this very answer, sent twice, both are shown what comes of it.
+  const recorded = claim !== undefined && (result.kind === 'busy' || result.kind === 'interrupts') ? await findRecorded(scope, owner, input, prints) : undefined
+  if (recorded !== undefined) return followFromStart(scope, reply, recorded)
+  return answer(scope, reply, input, result, idempotencyKey !== undefined)
 }
 
 /** A factory's instance. It is made when the stream is open already, so that a missing one is told there. */
@@ -104,14 +109,14 @@ async function makeAgent (agent: ResolvedAgent, request: AgentRequest): Promise<
 }
 
 /** The agent's input, or why the request cannot become one. */
-function prepare (input: NormalisedInput, options: ResolvedAgUiOptions, documentTypes: readonly string[], decisions: readonly Decision[] | undefined): PreparedInput | AguiInputError {
+function prepare (input: NormalisedInput, options: ResolvedAgUiOptions, documentTypes: readonly string[], answered: readonly AnsweredInterrupt[]): PreparedInput | AguiInputError {
   try {
     return agentInputOf(input, {
       toolMergeMode: options.toolMergeMode,
       injectContext: options.injectContext,
       unsupportedContent: options.mapping.unsupportedContent,
       documentTypes,
-      ...decisions !== undefined && { decisions }
+      answered
     })
   } catch (error) {
     if (error instanceof AguiInputError) return error
@@ -136,11 +141,6 @@ function answer (scope: AgUiScope, reply: FastifyReply, input: NormalisedInput, 
 function refuseBusy (scope: AgUiScope, reply: FastifyReply, input: NormalisedInput, runningId: string): void {
   if (scope.options.conflictStatus === 409) throw new ThreadBusyError(runningId)
   sendRefusal(scope, reply, input, RunErrorCode.contract, `Thread "${input.threadId}" is busy with run "${runningId}".`)
-}
-
-/** Digest of what the run depends on; members of an object are taken in their order, as a client repeats its own text. */
-function fingerprint (mount: string, agentId: string, input: NormalisedInput): string {
-  return createHash('sha256').update(JSON.stringify([mount, agentId, input])).digest('base64url')
 }
 
 function firstHeader (request: FastifyRequest, name: string): string | undefined {

@@ -68,7 +68,10 @@ function paused (end: Extract<RunEnd, { kind: 'paused' }>, context: TerminalCont
     end.interrupts.length > 0 ? end.interrupts : end.pending.map((pending) => ({ pending }))
   // A tool of the page is answered by a message, not by a decision: an interrupt for it would refuse the run that brings the answer (section 19.2).
   const waiting = recorded.filter(({ pending }) => config.frontendToolOutcome === 'interrupt' || !isClientCall(pending, calls))
-  if (waiting.length === 0) return finished(context, successOf(context), resultOf(end.message))
+  if (waiting.length === 0) {
+    const pending = end.pending.flatMap((item) => isClientCall(item, calls) && item.kind !== 'input' ? [calls.wireId(item.toolCall.id)] : [])
+    return finished(context, successOf(context, pending), resultOf(end.message))
+  }
   const interrupts: Interrupt[] = waiting.map(({ pending, id, expiresAt }) => interruptOf(pending, {
     ...id !== undefined && { id },
     expiresAt,
@@ -81,10 +84,13 @@ function isClientCall (pending: Pending, calls: ToolCalls): boolean {
   return pending.kind === 'external' && calls.isClient(pending.toolCall.id, pending.toolCall.name)
 }
 
-/** Success, as v1 says it; clients before 1.0 take a missing outcome for it and throw on pending calls. */
-function successOf ({ profile, calls }: TerminalContext): Outcome | undefined {
+/**
+ * Success, as v1 says it; clients before 1.0 take a missing outcome for it and throw on pending calls.
+ * @param pending calls of the page that the agent waits for, also those that an earlier run has started
+ */
+function successOf ({ profile, calls }: TerminalContext, pending: readonly string[] = []): Outcome | undefined {
   if (profile === 'legacy') return undefined
-  const pendingToolCallIds = calls.unansweredClientCalls
+  const pendingToolCallIds = [...new Set([...pending, ...calls.unansweredClientCalls])]
   return { type: 'success', ...pendingToolCallIds.length > 0 && { pendingToolCallIds } }
 }
 

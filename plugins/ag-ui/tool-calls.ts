@@ -1,9 +1,10 @@
-import { type AgentEventOf, type Msg, textOf, type ToolResultState } from '../../lib/agent/index.ts'
+import { type AgentEventOf, type JsonObject, type Msg, textOf, type ToolResultState } from '../../lib/agent/index.ts'
 import { type MappingConfig } from './config.ts'
 import { IdPool } from './ids.ts'
 import { type Profile } from './input.ts'
 import { type Replies } from './replies.ts'
 import { type DeltaBlock, deltaBlock, type EventSink } from './sink.ts'
+import { type ResumedCall } from './resumed-run.ts'
 import { resultContent, ToolResult } from './tool-result.ts'
 
 interface Call {
@@ -26,8 +27,10 @@ export interface ToolCallsInit {
   readonly profile: Profile
   readonly runId: string
   readonly clientTools: ReadonlySet<string>
-  /** Calls of earlier runs: true where they have been answered. */
+  /** Calls of earlier runs, by the client's ids: true where they have been answered. */
   readonly earlier: ReadonlyMap<string, boolean>
+  /** Those of them that were answered for this run, by the agent's ids. */
+  readonly resumed: ReadonlyMap<string, ResumedCall>
   readonly warn: (reason: string) => void
 }
 
@@ -41,6 +44,8 @@ export class ToolCalls {
   readonly #calls = new Map<string, Call>()
   readonly #results = new Map<string, ToolResult>()
   readonly #suspended = new Map<string, string>()
+  /** Resumed calls whose result was told. */
+  readonly #told = new Set<string>()
 
   constructor (out: EventSink, replies: Replies, messageIds: IdPool, init: ToolCallsInit) {
     this.#out = out
@@ -58,8 +63,9 @@ export class ToolCalls {
     if (known !== undefined && !known.answered) return
     const name = event.toolCallName?.trim() ? event.toolCallName : 'unknown'
     const replyId = event.replyId ?? ''
+    const wireId = scope === '' ? this.wireId(event.toolCallId) : event.toolCallId
     const call: Call = {
-      id: event.toolCallId,
+      id: wireId,
       scope,
       replyId,
       hidden: name.startsWith('__'),
@@ -68,7 +74,7 @@ export class ToolCalls {
       answered: false
     }
     // Streamed by the run that asked for it: a client would append the arguments to those it has.
-    const streamed = known === undefined && this.#init.earlier.get(event.toolCallId) === false
+    const streamed = known === undefined && this.#init.earlier.get(wireId) === false
     if (call.hidden || streamed) {
       this.#calls.set(key, call)
       return
@@ -115,7 +121,9 @@ export class ToolCalls {
       this.#suspended.set(event.toolCallId, result.text)
       return
     }
-    if (call?.answered === true) return
+    const resumed = scope === '' ? this.#init.resumed.get(event.toolCallId) : undefined
+    if (call?.answered === true || resumed?.isTold === true || this.#told.has(key)) return
+    if (resumed !== undefined) this.#told.add(key)
     if (call !== undefined) {
       call.answered = true
       this.#replies.answered(scope, call.replyId)
@@ -125,11 +133,28 @@ export class ToolCalls {
       type: 'TOOL_CALL_RESULT',
       // Calls of one batch share their reply's id: alone it would name several messages.
       messageId: this.#messageIds.take(replyId === '' ? event.toolCallId : `${replyId}:${event.toolCallId}`),
-      toolCallId: call?.id ?? event.toolCallId,
+      toolCallId: call?.id ?? resumed?.wireId ?? event.toolCallId,
       content: resultContent(result, event.state, this.#init.profile),
       role: 'tool',
-      ...stateMetadata(event.state)
+      ...resultMetadata(event.state, resumed?.editedArgs)
     })
+  }
+
+  /** Tells what came from outside for calls that the agent has told nothing of: their transcript would stay open. @param pending the agent's ids of calls that wait again */
+  tellResumed (pending: ReadonlySet<string>): void {
+    for (const { id, wireId, result, isTold } of this.#init.resumed.values()) {
+      if (result === undefined || isTold === true || this.#told.has(id) || pending.has(id)) continue
+      const output = new ToolResult()
+      for (const block of result.output) output.addBlock(block)
+      this.#out.event({
+        type: 'TOOL_CALL_RESULT',
+        messageId: this.#messageIds.take(result.messageId),
+        toolCallId: wireId,
+        content: resultContent(output, result.state, this.#init.profile),
+        role: 'tool',
+        ...resultMetadata(result.state, undefined)
+      })
+    }
   }
 
   /** Reads from the agent's own result what its suspended calls say of themselves, where no event told it. */
@@ -152,7 +177,7 @@ export class ToolCalls {
 
   /** The id the client knows a root call by. */
   wireId (toolCallId: string): string {
-    return this.#calls.get(toolCallId)?.id ?? toolCallId
+    return this.#calls.get(toolCallId)?.id ?? this.#init.resumed.get(toolCallId)?.wireId ?? toolCallId
   }
 
   /** Calls for the page that this run has started and nobody has answered, in order. */
@@ -171,6 +196,13 @@ function keyOf (scope: string, toolCallId: string): string {
   return scope === '' ? toolCallId : `${scope}\n${toolCallId}`
 }
 
-function stateMetadata (state: ToolResultState): { metadata?: Record<string, string> } {
-  return state === 'success' ? {} : { metadata: { 'agentscope.toolState': state.toUpperCase() } }
+/** What a result's content does not say: that it is none, and that the call ran with other arguments than it was made with (section 20.4). */
+function resultMetadata (state: ToolResultState, editedArgs: JsonObject | undefined): { metadata?: Record<string, unknown> } {
+  if (state === 'success' && editedArgs === undefined) return {}
+  return {
+    metadata: {
+      ...state !== 'success' && { 'agentscope.toolState': state.toUpperCase() },
+      ...editedArgs !== undefined && { 'agentscope.editedArgs': editedArgs }
+    }
+  }
 }
