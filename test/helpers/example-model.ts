@@ -23,7 +23,7 @@ interface Reply { readonly thought?: string, readonly text?: string, readonly ca
 let ids = 0
 
 /** Makes the model; words come as quickly as they are read. */
-export function exampleModel (): AiSdkModel {
+export function exampleModel (): MockLanguageModelV3 {
   return new MockLanguageModelV3({
     modelId: 'example',
     doStream: async (options) => {
@@ -136,4 +136,17 @@ function resultsOf (prompt: LanguageModelV3CallOptions['prompt']): Result[] {
       }
     })
   })
+}
+
+let chosen: MockLanguageModelV3 | undefined
+
+/** Lets a model run the agents of every example that this process serves from now on; it keeps the requests it got. */
+export function runByModel (): MockLanguageModelV3 {
+  chosen = exampleModel()
+  return chosen
+}
+
+/** What runs the agents of examples served in this process: see {@link runByModel}. */
+export function chosenModel (): AiSdkModel | undefined {
+  return chosen
 }

@@ -7,6 +7,7 @@ import { type FastifyInstance } from 'fastify'
 import { type Locator, type Page } from 'playwright-core'
 import { type Test } from 'tap'
 import { buildServer } from '../../examples/app.ts'
+import { chosenModel } from './example-model.ts'
 import { steered, type Steered } from './steered-agent.ts'
 
 /** A running example with one more agent, which the test drives. */
@@ -22,7 +23,7 @@ export interface ServedExample {
 /** Serves the example on a free port, its agents speaking without a pause. */
 export async function serveExample (t: Test, wordMs = 0): Promise<ServedExample> {
   const folder = await mkdtemp(join(tmpdir(), 'example-page-'))
-  const app = await buildServer({ folder, logLevel: 'silent', wordMs })
+  const app = await buildServer({ folder, logLevel: 'silent', wordMs, model: chosenModel() })
   t.teardown(() => app.close())
   const agent = steered()
   app.agents.registry.register('steered', agent)
