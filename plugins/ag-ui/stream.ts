@@ -1,6 +1,7 @@
 import { type FastifyReply } from 'fastify'
 import { type Cursor } from '../../lib/bus/index.ts'
 import { type Run } from '../../lib/runs/index.ts'
+import { type AgUiEvent } from './event-schemas.ts'
 import { frameOf, runView } from './frames.ts'
 import { type AgUiScope } from './scope.ts'
 
@@ -34,13 +35,17 @@ export function followFromStart (scope: AgUiScope, reply: FastifyReply, run: Run
   followRun(scope, reply, run, { own: false, ...run.topic.oldest > 1 && snapshotOf(run) })
 }
 
-/** Frames that bring a reader who knows nothing to where the run stands, and where to go on after them. */
-export function snapshotOf (run: Run): { readonly before?: string, readonly after?: Cursor } {
+/**
+ * Frames that bring a reader who knows nothing to where the run stands, and where to go on after them.
+ * @param seen changes what the reader is shown
+ */
+export function snapshotOf (run: Run, seen: (events: readonly AgUiEvent[]) => readonly AgUiEvent[] = (events) => events): { readonly before?: string, readonly after?: Cursor } {
   const snapshot = run.snapshot()
   if (snapshot === undefined) return {}
   const { epoch, seq, events } = snapshot
   const after = { epoch, seq }
   // Only the last frame names the cursor: who is cut before it starts over.
-  const frames = events.map(({ data }, index) => frameOf(data, index === events.length - 1 ? after : undefined))
+  const shown = seen(events.map(({ data }) => JSON.parse(data) as AgUiEvent)) // made by our own fold
+  const frames = shown.map((event, index) => frameOf(JSON.stringify(event), index === shown.length - 1 ? after : undefined))
   return { before: frames.join(''), after }
 }
