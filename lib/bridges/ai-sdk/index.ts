@@ -1,4 +1,5 @@
-export { aiSdkAgent } from './agent.ts'
-export { type AiSdkAgentOptions, type AiSdkModel, type AiSdkSettings } from './options.ts'
 export { toAgentMessages } from './agent-messages.ts'
-export { type ModelPrompt, toModelPrompt } from './model-prompt.ts'
+export { aiSdkAgent } from './agent.ts'
+export { type ModelPrompt, type PromptAnswers, type ProviderApproval, toModelPrompt } from './model-prompt.ts'
+export { type AiSdkAgentOptions, type AiSdkModel, type AiSdkSettings } from './options.ts'
+export { type ToolOutput } from './tool-output.ts'
