@@ -22,7 +22,7 @@ export function newConversation (agentId) {
     interrupts: [],
     /** Ids of the calls that this page must answer. */
     pageCalls: [],
-    /** What the user should know about the end of the last run: `{ tone: 'info' | 'error', text, canRetry? }`. */
+    /** What the user should know about the end of the last run: `{ tone: 'info' | 'error', text, canRetry?, isRefused? }`. */
     note: undefined,
     /** Tokens by run: a run that is told again is not counted again. */
     usage: {}
@@ -32,14 +32,15 @@ export function newConversation (agentId) {
 /** Takes one event of the run being followed, and the id to rejoin it with. Everything changes in one step, so that what is saved always fits together. */
 export function applyEvent (conversation, event, id) {
   const { run } = conversation
-  apply(conversation, event, run)
+  // Only a run that exists has ids: what comes without any was refused, or is not known.
+  apply(conversation, event, run, run.lastEventId === undefined && id === undefined)
   // Only what has been applied may be skipped when the run is rejoined.
   if (id !== undefined) run.lastEventId = id
   // The server has the request: from here on the run is rejoined, never asked for again.
   delete run.request
 }
 
-function apply (conversation, event, run) {
+function apply (conversation, event, run, hasNoIds) {
   const { messages } = conversation
   switch (event.type) {
     case 'RUN_STARTED':
@@ -101,7 +102,7 @@ function apply (conversation, event, run) {
       conversation.run = undefined
       conversation.open = []
       if (event.usage !== undefined) conversation.usage[run.runId] = sum(event.usage)
-      return event.type === 'RUN_FINISHED' ? finish(conversation, event, run) : fail(conversation, event)
+      return event.type === 'RUN_FINISHED' ? finish(conversation, event, run) : fail(conversation, event, hasNoIds)
 
     // Steps, state, activities, subagents, CUSTOM, RAW, and what protocols to come will bring: this page shows none of it.
   }
@@ -111,12 +112,16 @@ function finish (conversation, { outcome }, run) {
   conversation.interrupts = outcome?.type === 'interrupt' ? outcome.interrupts : []
   conversation.pageCalls = outcome?.type === 'success' ? outcome.pendingToolCallIds ?? [] : []
   if (outcome?.type === 'cancelled') conversation.note = { tone: 'info', text: 'Stopped.' }
-  if (run.isUnknown) conversation.note = { tone: 'error', text: 'The server was restarted and does not know this run any more. What had arrived is kept.', canRetry: true }
+  // What went wrong before that is said already.
+  if (run.isUnknown && conversation.note?.tone !== 'error') {
+    conversation.note = { tone: 'error', text: 'The server was restarted and does not know this run any more. What had arrived is kept.', canRetry: true }
+  }
 }
 
-/** The open questions stay: they may still be answered. */
-function fail (conversation, { message, code }) {
-  conversation.note = { tone: 'error', text: message, code, canRetry: true }
+function fail (conversation, { message }, isRefused) {
+  // A run that failed has taken its answers with it; the questions of one that was refused are still open.
+  if (!isRefused) conversation.interrupts = []
+  conversation.note = { tone: 'error', text: message, canRetry: true, isRefused }
 }
 
 function addResult (messages, result) {

@@ -9,8 +9,6 @@ import { applyEvent, load, newConversation, newId, save } from './conversation.j
 import { colourOf, pageTools } from './page-tools.js'
 import { setText, Transcript } from './transcript.js'
 
-/** Contract errors say that the server sees the thread otherwise than we do (ag-ui 20.5): then we look again. */
-const CONTRACT_ERROR = 'AGUI_INTERRUPT_CONTRACT_ERROR'
 const SAVE_EVERY_MS = 300
 const CONNECTION = { connecting: 'Connecting', open: 'Answering', lost: 'Connection lost. Trying again', ready: 'Ready' }
 
@@ -144,11 +142,11 @@ async function follow (run) {
     return
   }
   onConnection('ready')
-  if (isNew && conversation.note?.code === CONTRACT_ERROR) return await lookAgain()
+  if (isNew && conversation.note?.isRefused) return await lookAgain()
   if (conversation.interrupts.length > 0) review()
 }
 
-/** The server sees the thread otherwise than we do: its view replaces ours, and what was refused goes back to where it was written. */
+/** A run was refused: the server sees the thread otherwise than we do (ag-ui 20.5, 21). Its view replaces ours, and what was refused goes back to where it was written. */
 function lookAgain () {
   const refused = conversation.messages.at(-1)
   if (refused.role === 'user' && ui.text.value === '') ui.text.value = refused.content

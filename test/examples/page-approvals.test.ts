@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Page } from 'playwright-core'
 import t from 'tap'
 import { buildServer } from '../../examples/app.ts'
+import { AgentError } from '../../lib/agent/index.ts'
 import { browserTests } from '../helpers/browser.ts'
 import { ask, cards, said, serveExample, settled, transcript } from '../helpers/example-page.ts'
 
@@ -113,7 +114,7 @@ test('two calls are answered together, each in its own way', async (t, { open })
   await settled(page)
   t.strictSame(await cards(page), [
     ['write_file', 'done', '{ "name": "a.txt", "text": "alpha" }', 'Wrote 5 bytes to "a.txt".'],
-    ['list_files', 'done', '', 'There are no files.'],
+    ['list_files', 'done', '{}', 'There are no files.'],
     ['write_file', 'denied', '{ "name": "b.txt", "text": "beta" }', 'one is enough']
   ])
   t.strictSame(await readdir(folder), ['a.txt'])
@@ -150,10 +151,9 @@ test('a question that was answered in another tab is not answered again, and the
   await ask(page, 'files', 'write a.txt: alpha')
   await asked(page)
   const opened = page.context().waitForEvent('page')
-  // A duplicated tab starts with what this one has stored.
-  await page.evaluate('sessionStorage.getItem("conversation")')
   await button(page, 'Later').click()
   await page.locator('#questions').waitFor()
+  // A duplicated tab starts with what this one has stored.
   await page.evaluate('{ window.dispatchEvent(new Event("pagehide")); window.open(location.href) }')
   const other = await opened
   await asked(other)
@@ -168,8 +168,34 @@ test('a question that was answered in another tab is not answered again, and the
   await said(page, 'Wrote 5 bytes')
   await settled(page)
   t.strictSame((await cards(page)).map(([name, state]) => [name, state]), [['write_file', 'done']])
-  t.match((await transcript(page)).at(-1), /^note: /, 'and it says what the server said')
+  t.match((await transcript(page)).at(-1), /^note: The thread has no open interrupt/, 'and it says what the server said')
   t.notOk(await page.locator('#questions').isVisible())
+})
+
+test('an answer whose run fails is not asked for again', async (t, { open }) => {
+  const { url, agent } = await serveExample(t)
+  const page = await open(url)
+  await page.locator('#agent:enabled').waitFor()
+  await ask(page, 'steered', 'Do it')
+  const asking = await agent.next()
+  const toolCall = { type: 'tool_use' as const, id: 'c1', name: 'launch', input: { where: 'moon' } }
+  asking.push(
+    { type: 'TOOL_CALL_START', replyId: 'r', toolCallId: 'c1', toolCallName: 'launch' },
+    { type: 'TOOL_CALL_DELTA', toolCallId: 'c1', delta: '{"where":"moon"}' },
+    { type: 'TOOL_CALL_END', toolCallId: 'c1' },
+    { type: 'REQUIRE_USER_CONFIRM', replyId: 'r', toolCalls: [toolCall] }
+  )
+  asking.end()
+  await asked(page)
+  await button(page, 'Approve').click()
+  const failing = await agent.next()
+  t.match(failing.input.resume, [{ kind: 'confirm', toolCallId: 'c1', approved: true }])
+  failing.fail(new AgentError({ code: 'NO_FUEL', message: 'There is no fuel.', expose: true }))
+  await page.locator('.note', { hasText: 'There is no fuel.' }).waitFor()
+  t.notOk(await page.locator('dialog').isVisible())
+  t.strictSame(await cards(page), [['launch', 'not answered', '{ "where": "moon" }', '']])
+  await ask(page, 'calculator', '1+1')
+  await said(page, '1+1 = 2.')
 })
 
 test('a question that the server has lost is given up in words', async (t, { open }) => {
