@@ -76,7 +76,8 @@ async function * ofRun (world: World, engine: RunEngine, known: Known): AsyncGen
   // R21: nothing stays claimed, nothing of an ended run stays open.
   for (const { id, state } of await memory.interrupts.list(key)) {
     if (state === 'claimed') yield `leaves ${id} claimed`
-    if (state === 'open' && isEnded(record.state)) yield `leaves ${id} open`
+    // An answer whose run never reached its agent was none: the question is open again, beside the record of the pause.
+    if (state === 'open' && isEnded(record.state) && record.end?.kind !== 'resumed') yield `leaves ${id} open`
   }
   // A made instance lives as long as its run.
   if (engine === world.engine && (isEnded(record.state) || known.step.agent === 'restored')) {
