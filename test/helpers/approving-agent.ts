@@ -1,6 +1,6 @@
 // An agent whose tools a test gives it: it calls what the newest words of the user name, and goes on from what was decided.
 import {
-  type Agent, type AgentEventInit, type AgentInput, type ConfirmDecision, isObject, type JsonObject, type ResultDecision, type RuntimeContext, runTool, textOf, type Tool,
+  type Agent, type AgentEventInit, type AgentInput, isObject, type JsonObject, mergeTools, type ResultDecision, type RuntimeContext, runTool, type RunToolOptions, textOf, type Tool,
   type ToolCall
 } from '../../lib/agent/index.ts'
 
@@ -12,62 +12,72 @@ export interface Approving extends Agent {
 
 /** How an {@link Approving} agent is made. */
 export interface ApprovingOptions {
-  readonly capabilities?: Agent['capabilities']
-  /** Beside the id: provider signatures, a schema of its own. */
+  /** Of every call, beside its arguments: provider signatures, a response schema. */
   readonly metadata?: JsonObject
+  /** Tells the results that came from outside, as most agents do. @default true */
+  readonly tellsResults?: boolean
 }
 
+interface Job extends Pick<RunToolOptions, 'decision'> { readonly call: ToolCall }
+
 /**
- * Makes the agent. A user message is a line a call, `name {"json":"arguments"}`; ids are `<message id>-1`, `-2`, ... and the reply is
- * `reply-<message id>`. What its own tools are not is left to the page.
+ * Makes the agent. A user message is a line a call, `name {"json":"arguments"}`; the calls of message `m` are `m-1`, `m-2`, ... and its reply is
+ * `reply-m`. The page's tools are left to the page.
  */
 export function approving (tools: readonly Tool[], options: ApprovingOptions = {}): Approving {
-  const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const inputs: AgentInput[] = []
   const contexts: RuntimeContext[] = []
   return {
     name: 'approving',
-    capabilities: options.capabilities ?? { resume: true, clientTools: true, denyRules: true },
+    capabilities: { resume: true, clientTools: true, denyRules: true },
     inputs,
     contexts,
     async * stream (input, context) {
       inputs.push(input)
       contexts.push(context)
-      const decisions = input.resume ?? []
-      if (decisions.length > 0) return yield * goOn(byName, decisions, context)
-      const question = input.messages.findLast(({ role }) => role === 'USER')
-      const id = question?.id ?? 'nobody'
-      const calls = callsIn(question === undefined ? '' : textOf(question), id, options.metadata)
-      const replyId = `reply-${id}`
-      if (calls.length === 0) return yield { type: 'TEXT_BLOCK_DELTA', replyId, blockId: 'text', delta: `Heard ${input.messages.length} messages.` }
-      yield * batch(byName, calls.map((call) => ({ call })), context, replyId, input, true)
+      const merged = mergeTools(input.tools?.mode, tools, input.tools?.definitions)
+      const known = new Map(merged.tools.map((tool) => [tool.name, tool as Tool]))
+      const run = new ApprovingRun(known, context)
+      const { resume = [] } = input
+      if (resume.length > 0) {
+        const replyId = `act-${context.runId}`
+        if (options.tellsResults !== false) yield * run.tell(resume.filter((decision): decision is ResultDecision => decision.kind === 'result'), replyId)
+        return yield * run.batch(resume.flatMap((decision) => decision.kind === 'confirm' && decision.toolCall !== undefined ? [{ call: decision.toolCall, decision }] : []), replyId, false)
+      }
+      const last = input.messages.at(-1)
+      const replyId = `reply-${last?.id ?? context.runId}`
+      const calls = last?.role === 'USER' ? callsIn(textOf(last), last.id, options.metadata) : []
+      if (calls.length > 0) return yield * run.batch(calls.map((call) => ({ call })), replyId, true)
+      yield { type: 'TEXT_BLOCK_DELTA', replyId, blockId: 'text', delta: `Tools: ${[...known.keys()].join()}` }
     }
   }
 }
 
-async function * goOn (tools: ReadonlyMap<string, Tool>, decisions: NonNullable<AgentInput['resume']>, context: RuntimeContext): AsyncGenerator<AgentEventInit, void, undefined> {
-  const jobs = decisions.flatMap((decision) => decision.kind === 'confirm' && decision.toolCall !== undefined ? [{ call: decision.toolCall, decision }] : [])
-  const results = decisions.filter((decision): decision is ResultDecision => decision.kind === 'result')
-  const replyId = `act-${context.runId}`
-  for (const { toolCallId, output, state } of results) {
-    yield { type: 'TOOL_RESULT_START', replyId, toolCallId }
-    for (const block of output) if (block.type === 'text') yield { type: 'TOOL_RESULT_TEXT_DELTA', replyId, toolCallId, delta: block.text }
-    yield { type: 'TOOL_RESULT_END', replyId, toolCallId, state }
-  }
-  yield * batch(tools, jobs, context, replyId, undefined, false)
-}
+class ApprovingRun {
+  readonly #tools: ReadonlyMap<string, Tool>
+  readonly #context: RuntimeContext
 
-async function * batch (
-  tools: ReadonlyMap<string, Tool>, jobs: readonly { readonly call: ToolCall, readonly decision?: ConfirmDecision }[], context: RuntimeContext, replyId: string,
-  input: AgentInput | undefined, announce: boolean
-): AsyncGenerator<AgentEventInit, void, undefined> {
-  const offered = new Map(input?.tools?.definitions.map((tool) => [tool.name, tool as Tool]))
-  let waits = false
-  for (const { call, decision } of jobs) {
-    const outcome = yield * runTool(tools.get(call.name) ?? offered.get(call.name), call, context, { replyId, announce, ...decision !== undefined && { decision } })
-    waits ||= outcome.kind === 'pending'
+  constructor (tools: ReadonlyMap<string, Tool>, context: RuntimeContext) {
+    this.#tools = tools
+    this.#context = context
   }
-  if (!waits) yield { type: 'TEXT_BLOCK_DELTA', replyId: `${replyId}-said`, blockId: 'text', delta: 'Done.' }
+
+  * tell (results: readonly ResultDecision[], replyId: string): Generator<AgentEventInit, void, undefined> {
+    for (const { toolCallId, output, state } of results) {
+      yield { type: 'TOOL_RESULT_START', replyId, toolCallId }
+      for (const block of output) if (block.type === 'text') yield { type: 'TOOL_RESULT_TEXT_DELTA', replyId, toolCallId, delta: block.text }
+      yield { type: 'TOOL_RESULT_END', replyId, toolCallId, state }
+    }
+  }
+
+  async * batch (jobs: readonly Job[], replyId: string, announce: boolean): AsyncGenerator<AgentEventInit, void, undefined> {
+    let isWaiting = false
+    for (const { call, ...options } of jobs) {
+      const outcome = yield * runTool(this.#tools.get(call.name), call, this.#context, { replyId, announce, ...options })
+      isWaiting ||= outcome.kind === 'pending'
+    }
+    if (!isWaiting) yield { type: 'TEXT_BLOCK_DELTA', replyId: `${replyId}-done`, blockId: 'text', delta: 'Done.' }
+  }
 }
 
 function callsIn (text: string, id: string, metadata: JsonObject | undefined): ToolCall[] {
@@ -77,4 +87,29 @@ function callsIn (text: string, id: string, metadata: JsonObject | undefined): T
     const input: unknown = JSON.parse(json)
     return isObject(input) ? [{ id: `${id}-${index + 1}`, name, input: input as JsonObject, content: json, ...metadata !== undefined && { metadata } }] : []
   })
+}
+
+/** A tool that notes what it was run with. */
+export interface NotedTool extends Tool {
+  readonly ran: JsonObject[]
+}
+
+/** Makes a tool that waits for approval, unless told otherwise, and answers `<name> ok`. */
+export function noted (name: string, more: Partial<Tool> = {}): NotedTool {
+  const ran: JsonObject[] = []
+  return {
+    name,
+    needsApproval: true,
+    ran,
+    execute: async (input) => {
+      ran.push(input)
+      return `${name} ok`
+    },
+    ...more
+  }
+}
+
+/** The answer to one interrupt. */
+export function answer (interruptId: string, payload?: unknown, status: 'resolved' | 'cancelled' = 'resolved'): Record<string, unknown> {
+  return { interruptId, status, ...payload !== undefined && { payload } }
 }
