@@ -15,9 +15,9 @@ export type AttachmentEnd =
 export interface Sink {
   /**
    * Takes whole frames. False: nothing more is written until {@link Attachment.resume}. The bytes are shared by all readers
-   * and never change: they may be kept while a write is in flight, and not modified.
+   * and never change: they may be kept while a write is in flight, and not modified. `isLast`: the topic has ended and nothing follows.
    */
-  write (chunk: Uint8Array): boolean
+  write (chunk: Uint8Array, isLast: boolean): boolean
   /** Events are missing; answers with what to write in their place. */
   gap (gap: Gap): GapAnswer | void
   /** Nothing more will be written; the cursor says from where another attachment would go on. Not called after `close()`. */

@@ -1,3 +1,4 @@
+import type { EventInit } from './event.ts'
 import type { ReplayLimits } from './options.ts'
 import type { TopicLog } from './topic-log.ts'
 import type { View } from './view.ts'
@@ -22,9 +23,9 @@ export class Backlog {
     return this.log.size > this.#limits.maxEvents || this.bytes > this.#limits.maxBytes
   }
 
-  append (event: string | undefined, data: string, level: number | undefined): number {
+  append (data: string, options: Omit<EventInit, 'data'>): number {
     this.bytes += data.length
-    return this.log.append(event, data, level)
+    return this.log.append(data, options)
   }
 
   view (view: View): ViewLog {
@@ -44,10 +45,10 @@ export class Backlog {
     const most = maxBytes ?? this.#limits.maxBytes
     let to = maxBytes === undefined ? Math.max(log.oldest, log.last - this.#limits.maxEvents + 1) - 1 : log.oldest - 1
     if (this.bytes <= most) return to
-    this.#dropUnread()
+    this.dropUnread()
     let { bytes } = this
     for (let seq = log.oldest; seq <= log.last && (seq <= to || bytes > most); seq++) {
-      bytes -= log.at(seq).data.length
+      bytes -= log.sizeAt(seq)
       for (const view of this.views) bytes -= view.sizeOf(seq)
       to = Math.max(to, seq)
     }
@@ -69,15 +70,17 @@ export class Backlog {
     for (const view of this.views) this.bytes -= view.trim()
   }
 
-  /** Gives all memory back. */
+  /** Gives all memory back but that of events which are not stored yet: their owner still needs them. */
   release (): void {
+    const { log } = this
     this.views = []
-    this.log.release()
-    this.bytes = 0
+    while (log.oldest <= log.stored) log.dropOldest()
+    if (log.size === 0) log.release()
+    this.bytes = log.bytes
   }
 
   /** Drops encodings that nobody reads; they go before events do. */
-  #dropUnread (): void {
+  dropUnread (): void {
     if (this.views.every((view) => view.readers.isActive)) return
     this.views = this.views.filter((view) => view.readers.isActive)
     this.bytes = this.log.bytes

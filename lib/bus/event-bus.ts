@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { escapeSeparators } from '../json-line.ts'
 import { readInteger, readMs } from '../options.ts'
 import { isEpoch } from './cursor.ts'
 import { BusClosedError, EpochError, EventDataError, TopicLimitError } from './errors.ts'
@@ -68,8 +69,8 @@ export class EventBus {
    */
   publish (key: string, publication: Publication): number {
     const { event, data } = publication
-    const text = typeof data === 'string' ? data : toJson(data)
-    return this.topic(key, { lifetime: 'use' }).append({ event, data: text })
+    const topic = this.topic(key, { lifetime: 'use' })
+    return typeof data === 'string' ? topic.append({ event, data }) : topic.append({ event, data: toJson(data), isLine: true })
   }
 
   /** Subscribes to a topic, made if there is none; it is there as long as somebody reads it. */
@@ -153,7 +154,7 @@ export class EventBus {
 function toJson (data: unknown): string {
   try {
     const text: unknown = JSON.stringify(data) // undefined for a function, a symbol, undefined
-    if (typeof text === 'string') return text
+    if (typeof text === 'string') return escapeSeparators(text)
   } catch (cause) {
     throw new EventDataError('it holds a cycle or a bigint', { cause })
   }

@@ -8,6 +8,8 @@ export interface BusEvent {
   readonly data: string
   /** Level of detail, for views that leave events out (R10); means what their author says. */
   readonly level?: number | undefined
+  /** The payload is known to be one line, see {@link EventInit.isLine}. */
+  readonly isLine?: boolean | undefined
 }
 
 /** What an owner appends; the topic adds the sequence. */
@@ -18,4 +20,9 @@ export interface EventInit {
   readonly data: string
   /** Level of detail, for views that leave events out (R10). */
   readonly level?: number | undefined
+  /**
+   * A promise: the payload is well-formed Unicode and holds none of CR, LF, U+0085, U+2028 and U+2029. Nobody looks at it
+   * then, which is most of what framing a short payload costs. @default false
+   */
+  readonly isLine?: boolean | undefined
 }

@@ -2,6 +2,8 @@ export type { Attachment, AttachmentEnd, AttachOptions, Sink } from './attachmen
 export { type Cursor, formatCursor, parseCursor } from './cursor.ts'
 export { BusClosedError, EpochError, EventDataError, EventNameError, TopicEndedError, TopicLimitError } from './errors.ts'
 export type { BusEvent, EventInit } from './event.ts'
+export type { EventBlock } from './event-block.ts'
+export { EventList } from './event-list.ts'
 export { EventBus, type Publication } from './event-bus.ts'
 export type { Gap, GapAnswer } from './gap.ts'
 export type { EventBusOptions, ReplayLimits, ReplayOptions, TopicOptions } from './options.ts'

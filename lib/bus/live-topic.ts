@@ -2,6 +2,7 @@ import type { Attachment, AttachOptions } from './attachment.ts'
 import { Backlog } from './backlog.ts'
 import { BusClosedError, EventNameError, TopicEndedError } from './errors.ts'
 import type { BusEvent, EventInit } from './event.ts'
+import type { EventBlock } from './event-block.ts'
 import { Expiry } from './expiry.ts'
 import { type Flushable, Slice } from './flusher.ts'
 import { ByteReader, type ReaderOwner } from './reader.ts'
@@ -15,6 +16,9 @@ import type { ViewLog } from './view-log.ts'
 
 /** Gathered payload at which nothing waits for the next tick. */
 const FLUSH_BYTES = 32 * 1024
+
+/** Of an event that says nothing but its payload. */
+const PLAIN: Omit<EventInit, 'data'> = {}
 
 const LINE_BREAKING = /[\r\n\0]/
 
@@ -66,11 +70,16 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
   get isUnused (): boolean { return !this.isOwned && this.#log.size === 0 }
 
   append (init: EventInit): number {
+    return this.add(init.data, init)
+  }
+
+  add (text: string, options: Omit<EventInit, 'data'> = PLAIN): number {
     const log = this.#log
     if (log.ended || this.#isClosed) throw this.#isClosed ? new BusClosedError() : new TopicEndedError(this.key)
-    const { event, data, level } = init
+    const { event, isLine } = options
     if (event !== undefined && event !== this.#checkedName) this.#checkName(event)
-    const seq = this.#backlog.append(event, data.isWellFormed() ? data : data.toWellFormed(), level)
+    const data = isLine === true || text.isWellFormed() ? text : text.toWellFormed()
+    const seq = this.#backlog.append(data, options)
     if (!this.#settings.isManual) log.stored = seq
     if (this.#readers > 0) {
       this.#pending += data.length
@@ -134,6 +143,10 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     return this.#gate.wait()
   }
 
+  blockAfter (seq: number): EventBlock | undefined {
+    return this.#log.blockAfter(seq)
+  }
+
   read (after: number, limit = Infinity): readonly BusEvent[] {
     const log = this.#log
     const events: BusEvent[] = []
@@ -155,6 +168,8 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
       if (!view.readers.run(log, slice)) isDone = false
     }
     for (const subscription of this.#subscriptions) subscription.wake()
+    // Few come back to what has ended: whoever does is worth a new encoding.
+    if (log.ended && this.#readers === 0) this.#backlog.dropUnread()
     this.#isBusy = false
     this.#gate.settle()
     this.#settle()

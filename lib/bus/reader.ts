@@ -116,7 +116,7 @@ export class ByteReader implements Attachment {
     this.#offset += bytes.length
     this.seq = this.#offset === end ? target : this.view.spans.seqAt(this.#offset)
     const chunk = this.#wrapper === undefined ? bytes : this.#wrapper.wrap(this.view, bytes, from, this.seq)
-    if (!this.#sink.write(chunk)) this.#isStalled = true
+    if (!this.#sink.write(chunk, this.view.log.ended && this.seq === this.view.log.last)) this.#isStalled = true
   }
 
   #passTrimmed (): void {
@@ -132,7 +132,7 @@ export class ByteReader implements Attachment {
     if (!this.isOpen) return
     const { text, after } = typeof answer === 'object' ? answer : { text: answer, after: oldest - 1 }
     this.#moveTo(Math.min(Math.max(after, oldest - 1), visible))
-    if (text !== undefined && text !== '' && !this.#sink.write(Buffer.from(text))) this.#isStalled = true
+    if (text !== undefined && text !== '' && !this.#sink.write(Buffer.from(text), false)) this.#isStalled = true
   }
 
   #moveTo (seq: number): void {

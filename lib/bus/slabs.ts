@@ -22,9 +22,23 @@ export class Slabs {
   #slabs: Slab[] = []
   #room = 0
 
-  /** Appends one frame; head and data and tail in one write where data is text. Returns the bytes written. */
-  append (head: string, data: string | Uint8Array, tail: string): number {
-    return typeof data === 'string' ? this.#text(head + data + tail) : this.#bytes(head, data, tail)
+  /** Appends text as UTF-8, whole frames of it; returns the bytes written. */
+  append (text: string): number {
+    // Three bytes a UTF-16 unit is the most that UTF-8 takes; counting exactly costs a scan, so it is done only near the end of a slab.
+    const size = text.length * 3 <= this.#room ? text.length : Buffer.byteLength(text)
+    const slab = this.#reserve(size)
+    return this.#wrote(slab, slab.bytes.utf8Write(text, slab.used))
+  }
+
+  /** Appends one frame whose payload is bytes; returns the bytes written. */
+  appendBytes (head: string, data: Uint8Array, tail: string): number {
+    const headSize = Buffer.byteLength(head)
+    const size = headSize + data.length + Buffer.byteLength(tail)
+    const slab = this.#reserve(size)
+    slab.bytes.utf8Write(head, slab.used)
+    slab.bytes.set(data, slab.used + headSize)
+    slab.bytes.utf8Write(tail, slab.used + headSize + data.length)
+    return this.#wrote(slab, size)
   }
 
   /** The bytes from an offset to another one, or to the end of their slab if that comes first; a view, not a copy. */
@@ -44,23 +58,6 @@ export class Slabs {
   release (): void {
     this.#slabs = []
     this.#room = 0
-  }
-
-  #text (text: string): number {
-    // Three bytes a UTF-16 unit is the most that UTF-8 takes; counting exactly costs a scan, so it is done only near the end of a slab.
-    const size = text.length * 3 <= this.#room ? text.length : Buffer.byteLength(text)
-    const slab = this.#reserve(size)
-    return this.#wrote(slab, slab.bytes.utf8Write(text, slab.used))
-  }
-
-  #bytes (head: string, data: Uint8Array, tail: string): number {
-    const headSize = Buffer.byteLength(head)
-    const size = headSize + data.length + Buffer.byteLength(tail)
-    const slab = this.#reserve(size)
-    slab.bytes.utf8Write(head, slab.used)
-    slab.bytes.set(data, slab.used + headSize)
-    slab.bytes.utf8Write(tail, slab.used + headSize + data.length)
-    return this.#wrote(slab, size)
   }
 
   #wrote (slab: Slab, size: number): number {

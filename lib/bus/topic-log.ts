@@ -1,8 +1,14 @@
-import type { BusEvent } from './event.ts'
+import type { BusEvent, EventInit } from './event.ts'
+import { EventBlock } from './event-block.ts'
+import { EventList } from './event-list.ts'
 
-const FIRST_CAPACITY = 16
+/** Events, and characters of payload, that a block takes. */
+const BLOCK_EVENTS = 256
+const BLOCK_SIZE = 32 * 1024
+/** Empty places before a list is cut: not for each of them. */
+const CUT = 64
 
-/** The canonical events of one topic: a ring by sequence, nothing at all until the first append. */
+/** The canonical events of one topic: in blocks as far as somebody has asked for blocks, the newer ones one by one; nothing at all until the first append. */
 export class TopicLog {
   readonly epoch: string
   /** First sequence that is kept; `last + 1` if none is. */
@@ -16,12 +22,18 @@ export class TopicLog {
   /** Changes with everything that readers have to hear of. */
   version = 0
 
-  #ring: (BusEvent | undefined)[] = []
-  #mask = 0
+  #blocks: (EventBlock | undefined)[] = []
+  /** Index of the oldest block that is kept. */
+  #head = 0
+  /** The block that was asked for last: reading goes on in it mostly. */
+  #recent: EventBlock | undefined
+  #tail = new EventList()
+  /** Sequence of the first event in the tail; those before `oldest` are empty places. */
+  #tailFirst: number
 
   constructor (epoch: string, firstSeq: number) {
     this.epoch = epoch
-    this.oldest = firstSeq
+    this.oldest = this.#tailFirst = firstSeq
     this.last = this.stored = firstSeq - 1
   }
 
@@ -29,41 +41,99 @@ export class TopicLog {
     return this.last - this.oldest + 1
   }
 
-  append (event: string | undefined, data: string, level: number | undefined): number {
-    const seq = this.last + 1
-    if (this.last - this.oldest + 1 === this.#ring.length) this.#grow()
-    this.#ring[seq & this.#mask] = { seq, event, data, level }
-    this.last = seq
+  /** Adds an event; returns its sequence. */
+  append (data: string, options: Omit<EventInit, 'data'>): number {
+    this.#tail.add(data, options)
     this.bytes += data.length
     this.version++
-    return seq
+    return ++this.last
   }
 
   /** The event of a sequence that is kept. */
   at (seq: number): BusEvent {
-    return this.#ring[seq & this.#mask] as BusEvent // callers stay within [oldest, last]
+    return seq >= this.#tailFirst ? this.#tail.at(seq - this.#tailFirst, seq) : this.#blockOf(seq).at(seq) // callers stay within [oldest, last]
+  }
+
+  /** Length of the payload of an event that is kept. */
+  sizeAt (seq: number): number {
+    return seq >= this.#tailFirst ? (this.#tail.data[seq - this.#tailFirst] as string).length : this.#blockOf(seq).sizeAt(seq)
+  }
+
+  /** The events that follow a sequence, in one piece: a block that is there, its rest, or one that is made of what is newer than every block. */
+  blockAfter (seq: number): EventBlock | undefined {
+    const first = Math.max(seq + 1, this.oldest)
+    if (first > this.last) return undefined
+    while (first >= this.#tailFirst) this.#pack()
+    const block = this.#blockOf(first)
+    return first === block.firstSeq ? block : EventList.blockOf(this.#between(first, block.lastSeq))
   }
 
   dropOldest (): void {
-    const slot = this.oldest++ & this.#mask
-    this.bytes -= (this.#ring[slot] as BusEvent).data.length // only called while size > 0
-    this.#ring[slot] = undefined
+    const seq = this.oldest
+    this.bytes -= this.sizeAt(seq) // only called while size > 0
+    this.oldest++
+    if (seq >= this.#tailFirst) this.#dropFromTail(seq)
+    else if (this.oldest > this.#blockOf(seq).lastSeq) this.#dropBlock()
   }
 
-  /** Gives the ring back; it holds nothing. */
+  /** Gives all memory back; it holds nothing. */
   release (): void {
-    this.#ring = []
-    this.#mask = 0
-    this.oldest = this.last + 1
-    this.bytes = 0
+    this.#blocks = []
+    this.#tail = new EventList()
+    this.#head = this.bytes = 0
+    this.#recent = undefined
+    this.oldest = this.#tailFirst = this.last + 1
   }
 
-  #grow (): void {
-    const old = this.#ring
-    const oldMask = this.#mask
-    const capacity = old.length === 0 ? FIRST_CAPACITY : old.length * 2
-    this.#ring = new Array(capacity).fill(undefined)
-    this.#mask = capacity - 1
-    for (let seq = this.oldest; seq <= this.last; seq++) this.#ring[seq & this.#mask] = old[seq & oldMask]
+  * #between (from: number, to: number): Generator<BusEvent, void, undefined> {
+    for (let seq = from; seq <= to; seq++) yield this.at(seq)
+  }
+
+  /** Makes a block of the first events of the tail, as many as it takes and at least one. */
+  #pack (): void {
+    this.#cutTail()
+    const { data } = this.#tail
+    let count = 0
+    for (let size = 0; count < data.length && count < BLOCK_EVENTS; count++) {
+      size += (data[count] as string).length // within length
+      if (count > 0 && size > BLOCK_SIZE) break
+    }
+    this.#blocks.push(new EventBlock(this.#tailFirst, this.#tail.take(count)))
+    this.#tailFirst += count
+    if (data.length === 0) this.#tail = new EventList()
+  }
+
+  #dropFromTail (seq: number): void {
+    this.#tail.data[seq - this.#tailFirst] = ''
+    if (this.oldest - this.#tailFirst >= CUT) this.#cutTail()
+  }
+
+  #cutTail (): void {
+    if (this.oldest <= this.#tailFirst) return
+    this.#tail.take(this.oldest - this.#tailFirst)
+    this.#tailFirst = this.oldest
+  }
+
+  #dropBlock (): void {
+    this.#blocks[this.#head++] = undefined
+    this.#recent = undefined
+    if (this.#head < CUT || this.#head * 2 < this.#blocks.length) return
+    this.#blocks = this.#blocks.slice(this.#head)
+    this.#head = 0
+  }
+
+  /** The block that holds a sequence. */
+  #blockOf (seq: number): EventBlock {
+    const recent = this.#recent
+    if (recent !== undefined && seq >= recent.firstSeq && seq <= recent.lastSeq) return recent
+    let low = this.#head
+    let high = this.#blocks.length - 1
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#blocks[middle] as EventBlock).lastSeq < seq) low = middle + 1 // from #head on there is a block in each place
+      else high = middle
+    }
+    const found = this.#recent = this.#blocks[low] as EventBlock // callers stay within what is kept
+    return found
   }
 }

@@ -1,5 +1,6 @@
 import type { AttachOptions, Attachment } from './attachment.ts'
 import type { BusEvent, EventInit } from './event.ts'
+import type { EventBlock } from './event-block.ts'
 import type { SubscribeOptions, Subscription } from './subscription.ts'
 
 /**
@@ -29,6 +30,8 @@ export interface Topic {
    * 32 KB have gathered. @throws AGT_ERR_BUS_EVENT_NAME, AGT_ERR_BUS_TOPIC_ENDED, AGT_ERR_BUS_CLOSED
    */
   append (init: EventInit): number
+  /** The same without an object for each event: `options` may be one that is used again and again. */
+  add (data: string, options?: Omit<EventInit, 'data'>): number
   /** Raises the stored watermark of a topic whose watermark is `manual`; lower values and those beyond `last` are ignored. */
   markStored (seq: number): void
   /** No more events: readers get what is left, then `end('complete')`. A second call does nothing. */
@@ -39,6 +42,8 @@ export interface Topic {
   subscribe (options?: SubscribeOptions): Subscription
   /** Undefined: go on. Otherwise resolves when every lossless reader is less than 64 KB behind, or gone (R17). */
   ready (): Promise<void> | undefined
+  /** Events that follow a sequence, from the oldest kept on, in one piece: at most 256 of them and 32 KB, or one that is larger. Undefined where there is none. */
+  blockAfter (seq: number): EventBlock | undefined
   /** The events after a sequence that are kept, oldest first, stored or not; at most `limit`. */
   read (after: number, limit?: number): readonly BusEvent[]
 }

@@ -1,4 +1,5 @@
 import { FanOut } from './fan-out.ts'
+import { FrameBatch } from './frame-batch.ts'
 import { Slabs } from './slabs.ts'
 import { Spans } from './spans.ts'
 import type { TopicLog } from './topic-log.ts'
@@ -54,21 +55,26 @@ export class ViewLog {
     const position = this.#position
     if (spans.next < log.oldest) this.#restart()
     const start = slabs.end
+    const batch = new FrameBatch(slabs, spans)
     for (let seq = spans.next; seq <= log.last; seq++) {
-      const event = log.at(seq)
       position.prevSeq = this.#prevSeq
-      const frame = view.frame(event, position)
-      if (frame === undefined) {
-        spans.push(slabs.end, 0, 0)
-        continue
+      const frame = view.frame(log.at(seq), position)
+      if (frame !== undefined && typeof frame.data === 'string') batch.add(frame.head, frame.data, frame.tail)
+      else {
+        batch.flush()
+        if (frame === undefined) spans.push(slabs.end, 0, 0)
+        else this.#encodeBytes(frame.head, frame.data as Uint8Array, frame.tail) // the other kind of data
       }
-      const { head, data, tail } = frame
-      const size = slabs.append(head, data, tail)
-      if (size === head.length + data.length + tail.length) spans.push(slabs.end, head.length, tail.length)
-      else spans.push(slabs.end, Buffer.byteLength(head), Buffer.byteLength(tail)) // something in it is not ASCII
-      this.#prevSeq = seq
+      if (frame !== undefined) this.#prevSeq = seq
     }
+    batch.flush()
     return slabs.end - start
+  }
+
+  #encodeBytes (head: string, data: Uint8Array, tail: string): void {
+    const size = this.#slabs.appendBytes(head, data, tail)
+    const headSize = Buffer.byteLength(head)
+    this.spans.push(this.#slabs.end, headSize, size - headSize - data.length)
   }
 
   /** Bytes from an offset towards another one, at most to the end of a slab. */

@@ -8,7 +8,7 @@ export interface Position {
   readonly prevSeq: number
 }
 
-/** One event as bytes on the wire: what stands before the payload, the payload, what stands behind it. */
+/** One event as bytes on the wire: what stands before the payload, the payload, what stands behind it. A view may reuse it: it is read before the next call. */
 export interface Frame {
   readonly head: string
   /** Text is written as UTF-8; bytes are copied. */

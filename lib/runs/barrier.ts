@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type EventInit } from '../bus/index.ts'
-import { isEnded, type Barrier, type LogEvent, type RunRecord, type RunStore } from '../stores/index.ts'
+import { isEnded, logEvent, type Barrier, type LogEvent, type RunRecord, type RunStore } from '../stores/index.ts'
 import { insist } from './insist.ts'
 import { type Writer } from './writer.ts'
 
@@ -32,12 +32,6 @@ export class HeldEvents {
   numbered (last: number): LogEvent[] {
     return this.#events.map((event, index) => logEvent(last + 1 + index, event.data, event.event, event.level))
   }
-}
-
-/** An event as log and bus keep it. */
-export function logEvent (seq: number, data: string, event?: string, level?: number): LogEvent {
-  if (level === undefined) return event === undefined ? { seq, data } : { seq, event, data }
-  return event === undefined ? { seq, data, level } : { seq, event, data, level }
 }
 
 /** What became of a barrier: `lost` = the run is somebody else's, `unavailable` = nobody knows, promise nothing. */

@@ -1,5 +1,5 @@
-import { type BusEvent, type EventInit } from '../bus/index.ts'
-import { type Fold, type JsonValue, type RunRecord } from '../stores/index.ts'
+import { type EventBlock, type EventInit, EventList } from '../bus/index.ts'
+import { type Fold, type JsonValue, type LogEvents, type RunRecord } from '../stores/index.ts'
 import { type RunFold } from './protocol.ts'
 import { type ReplayLimits } from './spec.ts'
 
@@ -13,12 +13,12 @@ export interface FoldCadence {
 }
 
 /**
- * The cadence of a run's folds. Nobody takes a run over from a store that ends with this process: there a fold is only
- * needed before the log is trimmed, and is stored when half of what the log may hold has come.
+ * The cadence of a run's folds: before the log is trimmed, so when half of what it may hold has come, and every 256 events
+ * for whoever takes the run over. Nobody does that from a store that ends with this process.
  */
 export function foldCadence (isVolatile: boolean, replay: ReplayLimits): FoldCadence {
-  if (!isVolatile) return { events: FOLD_EVERY, bytes: Infinity }
-  return { events: Math.max(FOLD_EVERY, Math.floor(replay.maxEvents / 2)), bytes: Math.floor(replay.maxBytes / 2) }
+  const events = isVolatile ? Math.max(FOLD_EVERY, Math.floor(replay.maxEvents / 2)) : FOLD_EVERY
+  return { events, bytes: Math.floor(replay.maxBytes / 2) }
 }
 
 /**
@@ -30,14 +30,16 @@ export class FoldKeeper {
   #state: unknown
   #seq: number
   #savedSeq: number
-  #notes: BusEvent[] = []
+  #savedSize = 0
+  #size = 0
+  #notes: EventBlock[] = []
+  #noted: number
   #unsavedBytes = 0
 
   constructor (fold: RunFold, run: RunRecord, from?: Fold) {
     this.#fold = fold
     this.#state = from === undefined ? fold.initial(run) : structuredClone(from.state)
-    this.#seq = from?.seq ?? 0
-    this.#savedSeq = this.#seq
+    this.#seq = this.#savedSeq = this.#noted = from?.seq ?? 0
   }
 
   /** Sequence of the last stored fold: the log must keep everything after it. */
@@ -45,28 +47,42 @@ export class FoldKeeper {
     return this.#savedSeq
   }
 
-  /** Takes an event of the log; one that is folded in already is passed over. */
-  note (event: BusEvent): void {
-    if (event.seq <= this.#seq) return
-    this.#notes.push(event)
-    this.#unsavedBytes += event.data.length
+  /** Sequence up to which events were taken. */
+  get noted (): number {
+    return this.#noted
   }
 
-  /** True when enough was stored since the last stored fold for another one. */
+  /** Takes events of the log; those that were taken already are passed over. */
+  note (events: LogEvents): void {
+    if (events.length === 0) return
+    const block = EventList.blockOf(events)
+    if (block.lastSeq <= this.#noted) return
+    for (let seq = Math.max(block.firstSeq, this.#noted + 1); seq <= block.lastSeq; seq++) this.#unsavedBytes += block.sizeAt(seq)
+    this.#noted = block.lastSeq
+    this.#notes.push(block)
+  }
+
+  /**
+   * True when enough was stored since the last stored fold for another one. Where bytes decide, that is at least as much as
+   * that fold was itself: large events would otherwise each have all that went before stored once more.
+   */
   isDue (storedSeq: number, { events, bytes }: FoldCadence): boolean {
-    return storedSeq - this.#savedSeq >= events || this.#unsavedBytes >= bytes
+    return storedSeq - this.#savedSeq >= events || this.#unsavedBytes >= Math.max(bytes, this.#savedSize)
   }
 
   /** The state after `seq`, to be stored. */
   at (seq: number): Fold {
     this.#advance(seq)
-    // fold states are JSON by contract; a copy, because the next step may change it in place.
-    return { seq: this.#seq, state: structuredClone(this.#state) as JsonValue }
+    // Fold states are JSON by contract; a copy, because the next step may change it in place.
+    const text = JSON.stringify(this.#state)
+    this.#size = text.length
+    return { seq: this.#seq, state: JSON.parse(text) as JsonValue }
   }
 
-  /** The fold of `seq` is stored. */
+  /** The fold of `seq`, the one that was made last, is stored. */
   saved (seq: number): void {
     this.#savedSeq = Math.max(this.#savedSeq, seq)
+    this.#savedSize = this.#size
     this.#unsavedBytes = 0
   }
 
@@ -77,14 +93,14 @@ export class FoldKeeper {
   }
 
   #advance (seq: number): void {
-    let count = 0
-    for (const event of this.#notes) {
-      if (event.seq > seq) break
-      this.#state = this.#fold.step(this.#state, event)
-      this.#seq = event.seq
-      count++
+    while (this.#notes.length > 0 && this.#seq < seq) {
+      const block = this.#notes[0] as EventBlock // there is one
+      const last = Math.min(block.lastSeq, seq)
+      for (let at = Math.max(block.firstSeq, this.#seq + 1); at <= last; at++) {
+        this.#state = this.#fold.step(this.#state, block.at(at))
+        this.#seq = at
+      }
+      if (last === block.lastSeq) this.#notes.shift()
     }
-    if (count === this.#notes.length) this.#notes = []
-    else this.#notes.splice(0, count)
   }
 }

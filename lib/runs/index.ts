@@ -4,7 +4,7 @@ export type {
   DisconnectPolicy, ExecutionSpec, Idempotency, InterruptProblem, ReplayLimits, ResumeClaim, ResumeResult, ResumeSpec, RunSpec, StartResult
 } from './spec.ts'
 export type {
-  Emit, ExecutionEnd, ExecutionInfo, InterruptedBy, Projection, RunFailure, RunFold, RunProtocol, Snapshot
+  Emit, EmitOptions, ExecutionEnd, ExecutionInfo, InterruptedBy, Projection, RunFailure, RunFold, RunProtocol, Snapshot
 } from './protocol.ts'
 export type { Connection, ConnectOptions } from './disconnect.ts'
 export type { RunLogger } from './logger.ts'

@@ -2,8 +2,11 @@ import { type AgentEvent, type GenerateReason, type Msg, type Pending, type Usag
 import { type BusEvent, type EventInit } from '../bus/index.ts'
 import { type InterruptRecord, type RunRecord } from '../stores/index.ts'
 
-/** Appends one event of the protocol to the run's log; `data` is its canonical payload, `level` what detail views filter on. */
-export type Emit = (data: string, options?: { readonly event?: string, readonly level?: number }) => void
+/** What an event of the protocol says beside its payload; `level` is what detail views filter on. */
+export type EmitOptions = Omit<EventInit, 'data'>
+
+/** Appends one event of the protocol to the run's log; `data` is its canonical payload. Options may be one object used again and again. */
+export type Emit = (data: string, options?: EmitOptions) => void
 
 /**
  * Turns the events of one execution into the protocol's. It has state and no I/O: it is called in order, on the owner,

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type InterruptRecord, type Ownership, type RunKey, type RunRecord, type Store } from '../stores/index.ts'
-import { logEvent } from './barrier.ts'
+import { logEvent, type InterruptRecord, type Ownership, type RunKey, type RunRecord, type Store } from '../stores/index.ts'
 import { NODE_LOST } from './errors.ts'
 import { type Gates } from './gate.ts'
 import { type RunLogger } from './logger.ts'

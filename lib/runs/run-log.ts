@@ -1,8 +1,8 @@
-import { type BusEvent, type EventInit, type Topic } from '../bus/index.ts'
+import { type EventInit, type Topic } from '../bus/index.ts'
 import { type Barrier, type EventLog, type LogLimits, type RunRecord, type RunStore } from '../stores/index.ts'
-import { commitBarrier, HeldEvents, logEvent, type BarrierResult } from './barrier.ts'
+import { commitBarrier, HeldEvents, type BarrierResult } from './barrier.ts'
 import { type FoldCadence, foldCadence, FoldKeeper } from './fold.ts'
-import { type Emit, type RunProtocol, type Snapshot } from './protocol.ts'
+import { type Emit, type EmitOptions, type RunProtocol, type Snapshot } from './protocol.ts'
 import { type ReplayLimits } from './spec.ts'
 import { Writer } from './writer.ts'
 
@@ -21,6 +21,9 @@ export interface RunLogHooks {
   onLost (): void
   onUnavailable (): void
 }
+
+/** Of an event that says nothing but its payload. */
+const PLAIN: EmitOptions = {}
 
 /** What a barrier writes beside the events that are held. */
 export type BarrierPart = Pick<Barrier, 'patch' | 'interrupts' | 'closeInterrupts'>
@@ -55,15 +58,18 @@ export class RunLog {
     const { log, patienceMs } = this.#ports
     this.#isHolding = false
     this.#held.clear()
-    this.tick()
+    this.#now = performance.now()
     this.#writer = new Writer({
       log,
       patienceMs,
       key: record.key,
       fence: record.fence,
       limits: () => this.#limits(),
-      history: (after) => this.topic.read(after).map(({ seq, data, event, level }) => logEvent(seq, data, event, level)),
+      last: () => this.topic.last,
+      blockAfter: (seq) => this.topic.blockAfter(seq),
       onStored: (seq) => {
+        // First: what is stored may be trimmed.
+        this.#noteNew()
         this.topic.markStored(seq)
         this.#saveFold(record, seq)
       },
@@ -79,15 +85,18 @@ export class RunLog {
   /** Takes an event of the projection: numbers and tells it, or holds it. */
   readonly emit: Emit = (data, options) => {
     if (this.#isSilent) return
-    const text = data.isWellFormed() ? data : data.toWellFormed()
-    if (this.#isHolding) this.#held.add({ data: text, event: options?.event, level: options?.level })
-    else this.#publish(text, options?.event, options?.level)
+    const { event, level, isLine } = options ?? PLAIN
+    const text = isLine === true || data.isWellFormed() ? data : data.toWellFormed()
+    if (this.#isHolding) this.#held.add({ data: text, event, level, isLine })
+    else {
+      this.topic.add(text, options)
+      this.#writer?.note(text.length, this.#now)
+    }
   }
 
-  /** The monotonic clock, read once for all that one event of the agent brings. */
-  tick (): number {
-    this.#now = performance.now()
-    return this.#now
+  /** The monotonic clock, for all that one event of the agent brings. */
+  tick (now: number): void {
+    this.#now = now
   }
 
   /** From here on nothing is told before it is stored; `event` is the first, or the next, of what is held. */
@@ -117,7 +126,8 @@ export class RunLog {
     const { runs, patienceMs } = this.#ports
     const { last } = this.topic
     const events = this.#held.numbered(last)
-    for (const event of events) this.#fold?.note(event)
+    this.#noteNew()
+    this.#fold?.note(events)
     // A short log is read from its start just as well.
     const fold = this.#fold?.isDue(last, this.#cadence) === true ? this.#fold.at(last + events.length) : undefined
     const result = await commitBarrier({ runs, patienceMs, writer: this.#writer }, record, {
@@ -149,11 +159,11 @@ export class RunLog {
     return { epoch: this.topic.epoch, ...this.#fold.snapshot(this.topic.stored, record) }
   }
 
-  #publish (data: string, event: string | undefined, level: number | undefined): void {
-    const entry = logEvent(this.topic.last + 1, data, event, level)
-    this.topic.append(entry)
-    this.#fold?.note(entry as BusEvent)
-    this.#writer?.push(entry, this.#now)
+  /** Has the fold take what has come since it was here last. */
+  #noteNew (): void {
+    const fold = this.#fold
+    if (fold === undefined) return
+    for (let block = this.topic.blockAfter(fold.noted); block !== undefined; block = this.topic.blockAfter(block.lastSeq)) fold.note(block)
   }
 
   #limits (): LogLimits {

@@ -1,6 +1,5 @@
 import { type EventBus, type Topic } from '../bus/index.ts'
 import { ownerText, type Owner, type RunKey, type RunRecord, type Store } from '../stores/index.ts'
-import { logEvent } from './barrier.ts'
 import { type Driver } from './driver.ts'
 import { FoldKeeper } from './fold.ts'
 import { type RunProtocol } from './protocol.ts'
@@ -145,10 +144,8 @@ export class Shelf {
       const page = await store.log.read(record.key, topic.last, PAGE)
       if (page === undefined) return false
       if (page.events.length === 0) break
-      for (const { data, event, level } of page.events) {
-        const seq = topic.append({ data, event, level })
-        fold?.note(logEvent(seq, data, event, level))
-      }
+      for (const event of page.events) topic.append(event)
+      fold?.note(page.events)
       topic.markStored(topic.last)
     }
     run.update(record)

@@ -1,12 +1,11 @@
-import { type EventLog, type LogEvent, type LogLimits, type RunKey } from '../stores/index.ts'
+import { type EventBlock } from '../bus/index.ts'
+import { type EventLog, type LogLimits, type RunKey } from '../stores/index.ts'
 import { deferred, type Deferred } from './deferred.ts'
 
 /** How far a run may be ahead of its stored log before its agent waits (R1). */
 export const MAX_AHEAD_BYTES = 256 * 1024
 /** How long, in milliseconds (R1). */
 export const MAX_AHEAD_MS = 2_000
-/** Payload bytes of one append (R6). */
-const MAX_ENTRY_BYTES = 32 * 1024
 const FIRST_RETRY_MS = 25
 const LAST_RETRY_MS = 500
 
@@ -29,21 +28,24 @@ export interface WriterOptions extends WriterHooks {
   readonly fence: number
   /** Asked at each append: the floor moves with the stored fold. */
   limits (): LogLimits
-  /** Events after a sequence that are still in memory, for a backend that lost what it had acknowledged (R9). */
-  history (after: number): readonly LogEvent[]
+  /** Sequence of the newest event. What is there when the writer is made counts as stored. */
+  last (): number
+  /** The events that follow a sequence, as far as one append takes them (R6) and they are still in memory. */
+  blockAfter (seq: number): EventBlock | undefined
 }
 
 /**
  * Stores one ownership's events in order, one append in flight, everything that arrived meanwhile in the next one (R6).
- * Never awaited per event: `ready` tells when the agent has to wait.
+ * It holds none of them: a cursor into the log says how far it is. Never awaited per event: `ready` tells when the agent has to wait.
  */
 export class Writer {
   readonly #options: WriterOptions
-  #queue: LogEvent[] = []
-  #batch: readonly LogEvent[] | undefined
+  /** Last event that was taken for an append. */
+  #sent: number
+  #batch: EventBlock | undefined
   #aheadBytes = 0
   #batchSince = 0
-  #queueSince = 0
+  #waitingSince = 0
   #retryMs = FIRST_RETRY_MS
   #isScheduled = false
   #isClosed = false
@@ -53,6 +55,7 @@ export class Writer {
 
   constructor (options: WriterOptions) {
     this.#options = options
+    this.#sent = options.last()
   }
 
   /** Whether it has given up, or was closed. */
@@ -60,13 +63,13 @@ export class Writer {
     return this.#isClosed
   }
 
-  /** Adds an event; `now` is the monotonic clock. */
-  push (event: LogEvent, now: number): void {
+  /** An event has come, with a payload of so many bytes; `now` is the monotonic clock. */
+  note (bytes: number, now: number): void {
     if (this.#isClosed) return
-    if (this.#queue.length === 0) this.#queueSince = now
-    this.#queue.push(event)
-    this.#aheadBytes += event.data.length
-    if (this.#batch === undefined) this.#schedule()
+    this.#aheadBytes += bytes
+    if (this.#isScheduled) return
+    if (this.#batch === undefined) this.#schedule(now)
+    else if (this.#waitingSince === 0) this.#waitingSince = now
   }
 
   /** `undefined` = go on; otherwise wait: the store is too far behind. */
@@ -76,10 +79,10 @@ export class Writer {
     return this.#waiting.promise
   }
 
-  /** True when everything pushed is stored; false when it never will be by this writer. */
+  /** True when everything in the log is stored; false when it never will be by this writer. */
   flush (): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false)
-    if (this.#batch === undefined && this.#queue.length === 0) return Promise.resolve(true)
+    if (this.#batch === undefined && !this.#hasMore) return Promise.resolve(true)
     this.#flushed ??= deferred<boolean>()
     return this.#flushed.promise
   }
@@ -88,7 +91,6 @@ export class Writer {
   close (): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#queue = []
     clearTimeout(this.#retry)
     this.#wake()
     this.#flushed?.resolve(false)
@@ -96,14 +98,19 @@ export class Writer {
 
   /** Stores again what a backend lost: everything in memory after `last`. False when that is no longer there. */
   rewind (last: number): boolean {
-    const events = this.#options.history(last)
-    if (events[0]?.seq !== last + 1) return false
+    const { blockAfter } = this.#options
+    if (blockAfter(last)?.firstSeq !== last + 1) return false
+    this.#aheadBytes = 0
+    for (let block = blockAfter(last); block !== undefined; block = blockAfter(block.lastSeq)) this.#aheadBytes += block.size
     this.#batch = undefined
-    this.#queue = [...events]
-    this.#queueSince = performance.now()
-    this.#aheadBytes = events.reduce((bytes, event) => bytes + event.data.length, 0)
+    this.#sent = last
+    this.#waitingSince = performance.now()
     this.#send()
     return true
+  }
+
+  get #hasMore (): boolean {
+    return this.#options.last() > this.#sent
   }
 
   #isBehind (now: number): boolean {
@@ -114,43 +121,33 @@ export class Writer {
   /** When the oldest event that is not stored arrived. */
   get #oldest (): number | undefined {
     if (this.#batch !== undefined) return this.#batchSince
-    return this.#queue.length > 0 ? this.#queueSince : undefined
+    return this.#isScheduled ? this.#waitingSince : undefined
   }
 
   /** After the microtasks: what a burst of the agent yields goes into one entry, however fast the store answers. */
-  #schedule (): void {
-    if (this.#isScheduled) return
+  #schedule (since: number): void {
     this.#isScheduled = true
+    this.#waitingSince = since
     process.nextTick(this.#send)
   }
 
   readonly #send = (): void => {
     this.#isScheduled = false
-    const [first] = this.#queue
-    if (this.#isClosed || this.#batch !== undefined || first === undefined) return
-    const batch = this.#batch = this.#take()
-    this.#batchSince = this.#queueSince
-    if (this.#queue.length > 0) this.#queueSince = performance.now()
-    this.#append(first.seq, batch)
+    if (this.#isClosed || this.#batch !== undefined) return
+    const batch = this.#options.blockAfter(this.#sent)
+    if (batch === undefined) {
+      // The log was taken away with events in it that are not stored.
+      if (this.#hasMore) this.#giveUp()
+      return
+    }
+    this.#batch = batch
+    this.#batchSince = this.#waitingSince
+    this.#waitingSince = this.#hasMore ? performance.now() : 0
+    this.#sent = batch.lastSeq
+    this.#append(batch.firstSeq, batch)
   }
 
-  #take (): readonly LogEvent[] {
-    let bytes = 0
-    let count = 0
-    for (const event of this.#queue) {
-      bytes += event.data.length
-      if (count > 0 && bytes > MAX_ENTRY_BYTES) break
-      count++
-    }
-    if (count === this.#queue.length) {
-      const all = this.#queue
-      this.#queue = []
-      return all
-    }
-    return this.#queue.splice(0, count)
-  }
-
-  #append (firstSeq: number, batch: readonly LogEvent[]): void {
+  #append (firstSeq: number, batch: EventBlock): void {
     const { log, key, fence, patienceMs } = this.#options
     log.append(key, fence, firstSeq, batch, this.#options.limits()).then((result) => {
       if (this.#isClosed || this.#batch !== batch) return
@@ -169,18 +166,15 @@ export class Writer {
     })
   }
 
-  #onStored (batch: readonly LogEvent[]): void {
-    let seq = 0
-    for (const event of batch) {
-      this.#aheadBytes -= event.data.length
-      seq = event.seq
-    }
+  #onStored (batch: EventBlock): void {
+    this.#aheadBytes -= batch.size
     this.#batch = undefined
     this.#retryMs = FIRST_RETRY_MS
-    this.#options.onStored(seq)
-    if (this.#queue.length > 0) this.#schedule()
+    this.#options.onStored(batch.lastSeq)
+    const hasMore = this.#hasMore
+    if (hasMore && !this.#isScheduled) this.#schedule(this.#waitingSince)
     if (!this.#isBehind(performance.now())) this.#wake()
-    if (this.#batch === undefined && this.#queue.length === 0) {
+    if (!hasMore) {
       const flushed = this.#flushed
       this.#flushed = undefined
       flushed?.resolve(true)

@@ -1,4 +1,5 @@
 import type { BusEvent, Cursor, Frame, Position, View } from '../bus/index.ts'
+import { escapeSeparators } from '../json-line.ts'
 import { checkField, splitLines } from './frame.ts'
 
 /** What stands in a frame's `id`: epoch and sequence, the bare sequence, or no id. */
@@ -18,8 +19,6 @@ export interface SseView extends View {
   cursorId (cursor: Cursor): string | undefined
 }
 
-/** What JSON allows on one line and clients that split by Unicode's rules do not. */
-const UNUSUAL_IN_JSON = /[\u0085\u2028\u2029]/g
 const TAIL = '\n\n'
 
 /**
@@ -31,12 +30,21 @@ const TAIL = '\n\n'
  */
 export function sseView (options: SseViewOptions = {}): SseView {
   const id = options.id ?? 'epoch'
+  // Made anew only when another topic's events come; one frame object serves them all, see View.
+  let epoch = ''
+  let prefix = id === 'seq' ? 'id: ' : ''
+  const reused = { head: '', data: '', tail: TAIL }
   return {
     key: options.key ?? `sse:${id}`,
     frame (event: BusEvent, at: Position): Frame {
-      let head = id === 'epoch' ? `id: ${at.epoch}.${event.seq}\n` : id === 'seq' ? `id: ${event.seq}\n` : ''
-      if (event.event !== undefined) head += `event: ${checkField('event', event.event)}\n`
-      return { head: `${head}data: `, data: isUsual(event.data) ? event.data : escapeData(event.data), tail: TAIL }
+      if (id === 'epoch' && at.epoch !== epoch) {
+        epoch = at.epoch
+        prefix = `id: ${epoch}.`
+      }
+      const name = event.event === undefined ? '' : `event: ${checkField('event', event.event)}\n`
+      reused.head = id === 'none' ? `${name}data: ` : `${prefix}${event.seq}\n${name}data: `
+      reused.data = event.isLine === true || isUsual(event.data) ? event.data : escapeData(event.data)
+      return reused
     },
     cursorId (cursor: Cursor): string | undefined {
       if (id === 'none') return undefined
@@ -51,11 +59,7 @@ function isUsual (data: string): boolean {
 }
 
 function escapeData (data: string): string {
-  return splitLines(isJson(data) ? data.replace(UNUSUAL_IN_JSON, escapeUnit) : data)
-}
-
-function escapeUnit (unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return splitLines(isJson(data) ? escapeSeparators(data) : data)
 }
 
 function isJson (data: string): boolean {

@@ -6,11 +6,22 @@ export interface LogEvent {
   /** Dense from 1, given by the owner (R6). */
   readonly seq: number
   /** The event's name, where the protocol has one. */
-  readonly event?: string
+  readonly event?: string | undefined
   /** The canonical payload; opaque to the store (R10). */
   readonly data: string
   /** Detail level of the event, for narrowed views. */
-  readonly level?: number
+  readonly level?: number | undefined
+}
+
+/** An event with the members that it has, and no others. */
+export function logEvent (seq: number, data: string, event?: string, level?: number): LogEvent {
+  if (level === undefined) return event === undefined ? { seq, data } : { seq, event, data }
+  return event === undefined ? { seq, data, level } : { seq, event, data, level }
+}
+
+/** Events to append: an array, or the block that the bus keeps itself. */
+export interface LogEvents extends Iterable<LogEvent> {
+  readonly length: number
 }
 
 /** How much of a log is kept. Trimming removes from the old end, whole appends at a time, and never the newest append. */
@@ -68,9 +79,9 @@ export interface EventLog {
   /**
    * Adds events `firstSeq`, `firstSeq + 1`, ... under the caller's fence. Appends of one owner are issued in order; the next may be issued
    * before the last has settled. To repeat one whose acknowledgement was lost is success: an append whose events are all in the log
-   * since this fence began is `ok` (R5). The array is the caller's to reuse, the events are not to be changed any more.
+   * since this fence began is `ok` (R5). An array is the caller's to reuse, a block and the events of either are not to be changed any more.
    */
-  append (key: RunKey, fence: number, firstSeq: number, events: readonly LogEvent[], limits?: LogLimits): Promise<AppendResult>
+  append (key: RunKey, fence: number, firstSeq: number, events: LogEvents, limits?: LogLimits): Promise<AppendResult>
 
   /** Events after `after`, at most `limit` (1 or more); nothing for a run that is not there. Reading never creates anything. */
   read (key: RunKey, after: number, limit: number): Promise<LogPage | undefined>

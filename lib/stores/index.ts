@@ -5,7 +5,7 @@ export {
   type Barrier, type CommitResult, type CreateResult, type Expected, type ExpectedAtBarrier, type NewRun, type RunEndRecord, type RunField,
   type RunLinks, type RunPatch, type RunRecord, type RunState, type RunStore, type UpdateResult
 } from './run-store.ts'
-export type { AppendResult, EventLog, Fold, LogEvent, LogLimits, LogPage, SaveFoldResult } from './event-log.ts'
+export { type AppendResult, type EventLog, type Fold, type LogEvent, logEvent, type LogEvents, type LogLimits, type LogPage, type SaveFoldResult } from './event-log.ts'
 export type {
   AcquireResult, ExpiredQuery, LeaseRefusal, LeaseRequest, Leases, Ownership, RenewResult, TakeoverResult
 } from './leases.ts'

@@ -1,4 +1,4 @@
-import type { Fold, LogEvent, LogLimits } from './event-log.ts'
+import type { Fold, LogEvents, LogLimits } from './event-log.ts'
 import type { NewInterrupt } from './interrupts.ts'
 import type { JsonObject, JsonValue } from '../agent/json.ts'
 import type { LeaseRequest } from './leases.ts'
@@ -99,7 +99,7 @@ export interface Barrier {
   readonly patch: RunPatch
   /** Sequence of the first of `events`; without events, the next sequence. */
   readonly firstSeq: number
-  readonly events: readonly LogEvent[]
+  readonly events: LogEvents
   readonly limits?: LogLimits
   /** Interrupts to open. One whose id the run already has replaces it, unless that one is `claimed` or `unknown`: then the barrier is `stale`. */
   readonly interrupts?: readonly NewInterrupt[]

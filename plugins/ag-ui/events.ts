@@ -14,7 +14,7 @@ import { Outgoing } from './outgoing.ts'
 import { Replies } from './replies.ts'
 import { type ResumedCall } from './resumed-run.ts'
 import { type NormalisedInput } from './schemas.ts'
-import { type EventSink, JsonSink } from './sink.ts'
+import { type EmitLine, type EventSink, JsonSink } from './sink.ts'
 import { sourceOf, subagentEvent } from './subagents.ts'
 import { type RunEnd, terminalOf } from './terminal.ts'
 import { ToolCalls } from './tool-calls.ts'
@@ -51,9 +51,9 @@ export interface Mapping {
 
 /** A {@link Mapping} that writes lines of JSON, in the shape the run engine calls. */
 export interface JsonProjection {
-  open (emit: (data: string) => void): void
-  next (event: AgentEvent, emit: (data: string) => void): void
-  close (end: RunEnd, emit: (data: string) => void): void
+  open (emit: EmitLine): void
+  next (event: AgentEvent, emit: EmitLine): void
+  close (end: RunEnd, emit: EmitLine): void
 }
 
 /** Creates the mapping of one run (section 9). Use it for that run alone. */

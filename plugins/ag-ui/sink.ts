@@ -1,3 +1,4 @@
+import { escapeSeparators, isPlain, quoteLine } from '../../lib/json-line.ts'
 import { type AgUiEvent } from './event-schemas.ts'
 
 /** Events that carry a piece of something open: nearly all that a stream consists of. */
@@ -7,14 +8,14 @@ export type DeltaType = 'TEXT_MESSAGE_CONTENT' | 'REASONING_MESSAGE_CONTENT' | '
 export interface DeltaBlock {
   readonly type: DeltaType
   readonly id: string
-  /** Canonical JSON up to the delta's value. */
+  /** Canonical JSON up to and with the opening quote of the delta. */
   readonly head: string
 }
 
 /** Prepares the deltas of a message or a call. */
 export function deltaBlock (type: DeltaType, id: string): DeltaBlock {
   const key = type === 'TOOL_CALL_ARGS' ? 'toolCallId' : 'messageId'
-  return { type, id, head: `{"type":"${type}","${key}":${JSON.stringify(id)},"delta":` }
+  return { type, id, head: `{"type":"${type}","${key}":${quoteLine(id)},"delta":"` }
 }
 
 /** The event that a delta of a block is. */
@@ -30,24 +31,22 @@ export interface EventSink {
   delta (block: DeltaBlock, delta: string): void
 }
 
+/** What every line of JSON may promise to the log that takes it. */
+const LINE = { isLine: true } as const
+
+/** Takes one line of JSON. */
+export type EmitLine = (data: string, options?: typeof LINE) => void
+
 /** Writes events as lines of JSON. */
 export class JsonSink implements EventSink {
   /** Where the lines go; set before the first event. */
-  emit: (data: string) => void = () => {}
+  emit: EmitLine = () => {}
 
   event (event: AgUiEvent): void {
-    this.emit(JSON.stringify(event))
+    this.emit(escapeSeparators(JSON.stringify(event)), LINE)
   }
 
   delta (block: DeltaBlock, delta: string): void {
-    this.emit(`${block.head}${quote(delta)}}`)
+    this.emit(isPlain(delta) ? `${block.head}${delta}"}` : `${block.head}${quoteLine(delta).slice(1)}}`, LINE)
   }
-}
-
-// Everything JSON escapes; surrogates too, because a lone half must not reach UTF-8.
-const SPECIAL = /["\\\u0000-\u001f\ud800-\udfff]/ // eslint-disable-line no-control-regex
-
-/** A string as JSON. Most deltas need no escaping, and a look costs less than half of JSON.stringify. */
-export function quote (text: string): string {
-  return SPECIAL.test(text) ? JSON.stringify(text) : `"${text}"`
 }

@@ -1,4 +1,4 @@
-import type { AppendResult, EventLog, Fold, LogEvent, LogLimits, LogPage, SaveFoldResult } from '../event-log.ts'
+import type { AppendResult, EventLog, Fold, LogEvents, LogLimits, LogPage, SaveFoldResult } from '../event-log.ts'
 import type { RunKey } from '../run-key.ts'
 import { foldOf, type MemoryRun, type MemoryState } from './state.ts'
 
@@ -10,7 +10,7 @@ export class MemoryEventLog implements EventLog {
     this.#state = state
   }
 
-  async append (key: RunKey, fence: number, firstSeq: number, events: readonly LogEvent[], limits?: LogLimits): Promise<AppendResult> {
+  async append (key: RunKey, fence: number, firstSeq: number, events: LogEvents, limits?: LogLimits): Promise<AppendResult> {
     const run = this.#state.find(key)
     if (run === undefined) return { kind: 'gone' }
     if (run.record.fence !== fence) return { kind: 'fenced', fence: run.record.fence }
@@ -50,7 +50,7 @@ export function placeOf (run: MemoryRun, firstSeq: number, count: number): 'next
 }
 
 /** Appends what `placeOf` found to be next, and keeps the limits. */
-export function appendTo (state: MemoryState, run: MemoryRun, events: readonly LogEvent[], limits: LogLimits | undefined): void {
+export function appendTo (state: MemoryState, run: MemoryRun, events: LogEvents, limits: LogLimits | undefined): void {
   const { maxLogBytes, maxTotalLogBytes } = state.options
   const before = run.log.bytes
   run.log.append(events)

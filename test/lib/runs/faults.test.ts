@@ -1,7 +1,6 @@
 import t from 'tap'
 import { AgentError } from '../../../lib/agent/index.ts'
 import { type RunLogger, type RunProtocol } from '../../../lib/runs/index.ts'
-import { logEvent } from '../../../lib/runs/barrier.ts'
 import { failureOf } from '../../../lib/runs/errors.ts'
 import { memoryStore, type OperationName, type Store, wrapStore } from '../../../lib/stores/index.ts'
 import { envelope } from '../../helpers/envelope-protocol.ts'
@@ -245,12 +244,6 @@ t.test('a run whose questions are being answered already can not be resumed', as
   await pause(agent, run)
   await store.interrupts.claim(run.record.key, { run: run.record.key.id, fence: 1 }, [{ id: 'ask-c1', decision: {} }])
   t.match(await engine.resume(run, { ...specOf(agent), decisions: [approve('c1')] }), { kind: 'interrupts', problem: { kind: 'taken' } })
-})
-
-t.test('an event as it is kept has no member that is undefined', async (t) => {
-  t.strictSame([logEvent(1, 'd'), logEvent(1, 'd', 'e'), logEvent(1, 'd', undefined, 0), logEvent(1, 'd', 'e', 0)], [
-    { seq: 1, data: 'd' }, { seq: 1, event: 'e', data: 'd' }, { seq: 1, data: 'd', level: 0 }, { seq: 1, event: 'e', data: 'd', level: 0 }
-  ])
 })
 
 t.test('what a client may know of a failure', async (t) => {

@@ -73,16 +73,33 @@ t.test('a store that ends with the process gets a fold only when its log is half
 
 t.test('a fold is due by events, and by bytes where the log may hold few of them', (t) => {
   const keeper = new FoldKeeper({ initial: () => 0, step: (state) => state, snapshot: () => [] }, {} as RunRecord)
-  t.same(foldCadence(false, LIMITS), { events: FOLD_EVERY, bytes: Infinity })
+  t.same(foldCadence(false, LIMITS), { events: FOLD_EVERY, bytes: 500 })
   t.same(foldCadence(true, LIMITS), { events: 500, bytes: 500 })
   t.same(foldCadence(true, { ...LIMITS, maxEvents: 16 }), { events: FOLD_EVERY, bytes: 500 })
-  keeper.note({ seq: 1, data: 'x'.repeat(499) })
+  keeper.note([{ seq: 1, data: 'x'.repeat(499) }])
   t.equal(keeper.isDue(1, foldCadence(true, LIMITS)), false)
-  keeper.note({ seq: 2, data: 'x' })
+  keeper.note([{ seq: 2, data: 'x' }])
   t.equal(keeper.isDue(2, foldCadence(true, LIMITS)), true)
   keeper.saved(2)
   t.equal(keeper.isDue(2, foldCadence(true, LIMITS)), false)
   t.end()
+})
+
+t.test('large events do not have all that went before stored with each of them', async (t) => {
+  const { engine, store, plan } = makeEngine(t)
+  const agent = new ScriptedAgent()
+  const run = runOf(await engine.start(specOf(agent, { replay: { maxEvents: 1_000, maxBytes: 64 * 1024, ttlMs: 1_000 } })))
+  const execution = await agent.called()
+  for (let i = 0; i < 100; i++) {
+    await execution.text('x'.repeat(64 * 1024))
+    await turn()
+  }
+  // Each fold is as long as everything before it: they double, so that 100 events need as many folds as 100 has binary digits.
+  t.equal(plan.count('log.saveFold'), 7)
+  execution.finish()
+  await run.ended
+  t.match(JSON.parse(run.snapshot()?.events[0]?.data ?? ''), { text: 'x'.repeat(100 * 64 * 1024), status: 'success' })
+  t.ok((await store.log.read(run.record.key, 0, 1))?.oldest ?? 0 > 1, 'and the old end was trimmed')
 })
 
 t.test('the fold is stored every 256 events, and with the end of a long run', async (t) => {
@@ -166,7 +183,10 @@ t.test('the keeper folds lazily, in order, and from where it was stored', async 
   const steps: number[] = []
   const fold = { initial: () => ({ count: 0 }), step: (state: { count: number }, { seq }: { seq: number }) => { steps.push(seq); state.count++; return state }, snapshot: () => [] }
   const keeper = new FoldKeeper(fold, run, { seq: 2, state: { count: 2 } })
-  for (const seq of [3, 4, 5]) keeper.note({ seq, data: 'x' })
+  keeper.note([])
+  keeper.note([3, 4].map((seq) => ({ seq, data: 'x' })))
+  keeper.note([3, 4, 5].map((seq) => ({ seq, data: 'x' })))
+  keeper.note([{ seq: 5, data: 'again' }])
   t.same(steps, [])
   t.equal(keeper.savedSeq, 2)
   const state = keeper.at(4)

@@ -1,30 +1,41 @@
 import t, { type Test } from 'tap'
 import { MAX_AHEAD_BYTES, MAX_AHEAD_MS, Writer, type WriterOptions } from '../../../lib/runs/writer.ts'
-import { type AppendResult, type EventLog, type LogEvent } from '../../../lib/stores/index.ts'
+import { EventBus, type Topic } from '../../../lib/bus/index.ts'
+import { type AppendResult, type EventLog, type LogEvents } from '../../../lib/stores/index.ts'
 import { turn } from '../../helpers/run-engine.ts'
 
 interface Append { readonly firstSeq: number, readonly seqs: number[], resolve (result: AppendResult): void, reject (error: unknown): void }
 
-interface Setup { readonly writer: Writer, readonly appends: Append[], readonly seen: unknown[], next (): Promise<Append> }
+interface Setup {
+  readonly writer: Writer
+  readonly topic: Topic
+  /** Has events come, as many as there are payloads. */
+  push (now: number, ...payloads: readonly string[]): void
+  readonly appends: Append[]
+  readonly seen: unknown[]
+  next (): Promise<Append>
+}
 
 function setUp (t: Test, overrides: Partial<WriterOptions> = {}): Setup {
   const appends: Append[] = []
   const coming: ((append: Append) => void)[] = []
   const seen: unknown[] = []
   const log = {
-    append: (_key: unknown, _fence: number, firstSeq: number, events: readonly LogEvent[]) => new Promise<AppendResult>((resolve, reject) => {
-      const append = { firstSeq, seqs: events.map(({ seq }) => seq), resolve, reject }
+    append: (_key: unknown, _fence: number, firstSeq: number, events: LogEvents) => new Promise<AppendResult>((resolve, reject) => {
+      const append = { firstSeq, seqs: Array.from(events, ({ seq }) => seq), resolve, reject }
       appends.push(append)
       coming.shift()?.(append)
     })
   } as unknown as EventLog
+  const topic = new EventBus().topic('run', { watermark: 'manual', replay: { maxEvents: 100 } })
   const writer = new Writer({
     log,
     key: { owner: {}, protocol: 'p', id: 'i' },
     fence: 1,
     patienceMs: 10_000,
     limits: () => ({}),
-    history: () => [],
+    last: () => topic.last,
+    blockAfter: (seq) => topic.blockAfter(seq),
     onStored: (seq) => { seen.push(seq) },
     onLost: () => { seen.push('lost') },
     onUnavailable: () => { seen.push('unavailable') },
@@ -36,19 +47,23 @@ function setUp (t: Test, overrides: Partial<WriterOptions> = {}): Setup {
     writer.close()
   })
   const next = (): Promise<Append> => new Promise((resolve) => { coming.push(resolve) })
-  return { writer, appends, seen, next }
+  const push = (now: number, ...payloads: readonly string[]): void => {
+    for (const data of payloads) {
+      topic.append({ data })
+      writer.note(data.length, now)
+    }
+  }
+  return { writer, topic, push, appends, seen, next }
 }
 
-const event = (seq: number, data = 'x'): LogEvent => ({ seq, data })
-
 t.test('a burst is one entry, and what comes while it is in flight is the next one', async (t) => {
-  const { writer, appends, seen } = setUp(t)
-  writer.push(event(1), 0)
-  writer.push(event(2), 0)
+  const { writer, push, appends, seen } = setUp(t)
+  push(0, 'x')
+  push(0, 'x')
   t.same(appends, [])
   await turn()
-  writer.push(event(3), 0)
-  writer.push(event(4), 0)
+  push(0, 'x')
+  push(0, 'x')
   await turn()
   t.same(appends.map(({ seqs }) => seqs), [[1, 2]])
   appends[0]?.resolve({ kind: 'ok', last: 2 })
@@ -61,9 +76,9 @@ t.test('a burst is one entry, and what comes while it is in flight is the next o
 })
 
 t.test('an entry holds at most 32 KB, and at least one event', async (t) => {
-  const { writer, appends } = setUp(t)
-  for (let seq = 1; seq <= 5; seq++) writer.push(event(seq, 'x'.repeat(15_000)), 0)
-  writer.push(event(6, 'x'.repeat(50_000)), 0)
+  const { push, appends } = setUp(t)
+  for (let i = 0; i < 5; i++) push(0, 'x'.repeat(15_000))
+  push(0, 'x'.repeat(50_000))
   await turn()
   for (let i = 0; i < 4; i++) {
     appends.at(-1)?.resolve({ kind: 'ok', last: 0 })
@@ -73,11 +88,11 @@ t.test('an entry holds at most 32 KB, and at least one event', async (t) => {
 })
 
 t.test('the agent waits when the store is too many bytes behind', async (t) => {
-  const { writer, appends } = setUp(t)
+  const { writer, push, appends } = setUp(t)
   t.equal(writer.ready(0), undefined)
-  writer.push(event(1, 'x'.repeat(MAX_AHEAD_BYTES)), 0)
+  push(0, 'x'.repeat(MAX_AHEAD_BYTES))
   t.equal(writer.ready(0), undefined)
-  writer.push(event(2), 0)
+  push(0, 'x')
   const wait = writer.ready(0)
   t.ok(wait)
   t.equal(writer.ready(0), wait)
@@ -88,23 +103,23 @@ t.test('the agent waits when the store is too many bytes behind', async (t) => {
 })
 
 t.test('the agent waits when the store is too long behind', async (t) => {
-  const { writer, appends } = setUp(t)
+  const { writer, push, appends } = setUp(t)
   const start = Math.floor(performance.now())
-  writer.push(event(1), start)
+  push(start, 'x')
   t.equal(writer.ready(start + MAX_AHEAD_MS), undefined)
   t.ok(writer.ready(start + MAX_AHEAD_MS + 1), 'also before it is sent')
   await turn()
-  writer.push(event(2), start)
+  push(start, 'x')
   const wait = writer.ready(start + MAX_AHEAD_MS + 1)
   appends[0]?.resolve({ kind: 'ok', last: 1 })
   await wait
 })
 
 t.test('a failed append is sent again as it was', async (t) => {
-  const { writer, appends, seen, next } = setUp(t)
-  writer.push(event(1), performance.now())
+  const { push, appends, seen, next } = setUp(t)
+  push(performance.now(), 'x')
   await turn()
-  writer.push(event(2), performance.now())
+  push(performance.now(), 'x')
   const second = next()
   appends[0]?.reject(new Error('away'))
   const third = next()
@@ -117,8 +132,8 @@ t.test('a failed append is sent again as it was', async (t) => {
 })
 
 t.test('gives up when the store is away for too long, and lets everybody go', async (t) => {
-  const { writer, appends, seen } = setUp(t, { patienceMs: 0 })
-  writer.push(event(1, 'x'.repeat(MAX_AHEAD_BYTES + 1)), performance.now() - 10)
+  const { writer, push, appends, seen } = setUp(t, { patienceMs: 0 })
+  push(performance.now() - 10, 'x'.repeat(MAX_AHEAD_BYTES + 1))
   const wait = writer.ready(performance.now())
   const flushed = writer.flush()
   t.equal(writer.flush(), flushed)
@@ -127,7 +142,7 @@ t.test('gives up when the store is away for too long, and lets everybody go', as
   await wait
   t.equal(await flushed, false)
   t.same(seen, ['unavailable'])
-  writer.push(event(2), 0)
+  push(0, 'x')
   await turn()
   t.equal(appends.length, 1)
   t.equal(await writer.flush(), false)
@@ -136,8 +151,8 @@ t.test('gives up when the store is away for too long, and lets everybody go', as
 
 t.test('another owner, or no run any more, is a loss', async (t) => {
   for (const result of [{ kind: 'fenced', fence: 2 }, { kind: 'gone' }] as const) {
-    const { writer, appends, seen } = setUp(t)
-    writer.push(event(1), 0)
+    const { writer, push, appends, seen } = setUp(t)
+    push(0, 'x')
     await turn()
     appends[0]?.resolve(result)
     await turn()
@@ -147,32 +162,48 @@ t.test('another owner, or no run any more, is a loss', async (t) => {
 })
 
 t.test('what a backend lost is sent again from memory', async (t) => {
-  const { writer, appends, seen } = setUp(t, { history: (after) => [1, 2, 3, 4].filter((seq) => seq > after).map((seq) => event(seq)) })
-  writer.push(event(4), 0)
+  const { writer, push, appends, seen } = setUp(t)
+  push(0, 'a', 'b', 'c')
   await turn()
-  appends[0]?.resolve({ kind: 'misplaced', last: 1 })
+  appends[0]?.resolve({ kind: 'ok', last: 3 })
   await turn()
-  t.same(appends.map(({ seqs }) => seqs), [[4], [2, 3, 4]])
-  appends[1]?.resolve({ kind: 'ok', last: 4 })
+  push(0, 'd')
+  await turn()
+  appends[1]?.resolve({ kind: 'misplaced', last: 1 })
+  await turn()
+  t.same(appends.map(({ seqs }) => seqs), [[1, 2, 3], [4], [2, 3]])
+  appends[2]?.resolve({ kind: 'ok', last: 3 })
+  await turn()
+  t.same(appends.map(({ seqs }) => seqs).slice(3), [[4]])
+  appends[3]?.resolve({ kind: 'ok', last: 4 })
   t.equal(await writer.flush(), true)
-  t.same(seen, [4])
+  t.same(seen, [3, 3, 4])
 })
 
 t.test('what a backend lost and memory has lost too can not be promised', async (t) => {
-  for (const history of [[], [event(3)]]) {
-    const { writer, appends, seen } = setUp(t, { history: () => history })
-    writer.push(event(4), 0)
-    await turn()
-    appends[0]?.resolve({ kind: 'misplaced', last: 1 })
-    await turn()
-    t.same(seen, ['unavailable'])
-  }
+  const { push, topic, appends, seen } = setUp(t)
+  push(0, ...Array.from({ length: 150 }, () => 'x'))
+  await turn()
+  topic.markStored(150)
+  t.equal(topic.oldest, 51, 'trimmed')
+  appends[0]?.resolve({ kind: 'misplaced', last: 49 })
+  await turn()
+  t.same(seen, ['unavailable'])
+})
+
+t.test('a backend that has it all already can not be told what it lost', async (t) => {
+  const { push, appends, seen } = setUp(t)
+  push(0, 'x')
+  await turn()
+  appends[0]?.resolve({ kind: 'misplaced', last: 1 })
+  await turn()
+  t.same(seen, ['unavailable'])
 })
 
 t.test('answers that come after the end are dropped', async (t) => {
   for (const how of ['resolve', 'reject'] as const) {
-    const { writer, appends, seen } = setUp(t)
-    writer.push(event(1), 0)
+    const { writer, push, appends, seen } = setUp(t)
+    push(0, 'x')
     await turn()
     writer.close()
     writer.close()
@@ -184,9 +215,16 @@ t.test('answers that come after the end are dropped', async (t) => {
 })
 
 t.test('a writer that is closed before its first entry sends none', async (t) => {
-  const { writer, appends } = setUp(t)
-  writer.push(event(1), 0)
+  const { writer, push, appends } = setUp(t)
+  push(0, 'x')
   writer.close()
   await turn()
   t.same(appends, [])
+})
+
+t.test('what was taken out of memory before it was stored can not be promised', async (t) => {
+  const { writer, push, seen } = setUp(t, { blockAfter: () => undefined })
+  push(0, 'x')
+  t.equal(await writer.flush(), false)
+  t.same(seen, ['unavailable'])
 })

@@ -1,17 +1,22 @@
 import t from 'tap'
-import { memoryStore, ownerText, runKeyText, isEnded, type RunState } from 'fastify-agents/stores'
+import { EventList } from 'fastify-agents/bus'
+import { isEnded, logEvent, memoryStore, ownerText, type RunState, runKeyText } from 'fastify-agents/stores'
 import { start } from './bench.ts'
 
-t.test('keeps the very events it was given, in arrays of its own', async (t) => {
+t.test('an array of events is the caller\'s to reuse, a block is kept as it is', async (t) => {
   const store = memoryStore()
   const { key } = await start(store)
-  const batch = [{ seq: 1, data: 'a' }, { seq: 2, data: 'b' }]
-  const [first, second] = batch
+  const batch = [{ seq: 1, data: 'a' }, { seq: 2, event: 'e', data: 'b', level: 1 }]
   await store.log.append(key, 1, 1, batch)
   batch.length = 0
-  const page = await store.log.read(key, 0, 10)
-  t.equal(page?.events[0], first)
-  t.equal(page?.events[1], second)
+  const block = EventList.blockOf(Array.from({ length: 20 }, (_, index) => ({ seq: 3 + index, data: `é ${index}` })))
+  await store.log.append(key, 1, 3, block)
+  const page = await store.log.read(key, 0, 4)
+  t.strictSame(page, {
+    oldest: 1,
+    last: 22,
+    events: [{ seq: 1, data: 'a' }, { seq: 2, event: 'e', data: 'b', level: 1 }, { seq: 3, data: 'é 0' }, { seq: 4, data: 'é 1' }]
+  })
   await store.close()
 })
 
@@ -63,4 +68,10 @@ t.test('tells keys apart and ended states from others', async (t) => {
   t.equal(runKeyText({ owner: { id: 'a' }, protocol: 'p', id: '"' }), '[null,"a","p","\\""]')
   const states: readonly RunState[] = ['pending', 'running', 'waiting', 'completed', 'failed', 'cancelled', 'lost']
   t.same(states.filter(isEnded), ['completed', 'failed', 'cancelled', 'lost'])
+})
+
+t.test('an event as it is kept has no member that is undefined', async (t) => {
+  t.strictSame([logEvent(1, 'd'), logEvent(1, 'd', 'e'), logEvent(1, 'd', undefined, 0), logEvent(1, 'd', 'e', 0)], [
+    { seq: 1, data: 'd' }, { seq: 1, event: 'e', data: 'd' }, { seq: 1, data: 'd', level: 0 }, { seq: 1, event: 'e', data: 'd', level: 0 }
+  ])
 })
