@@ -1,5 +1,9 @@
 /** Longest stretch of work, in milliseconds, before the event loop gets its turn. */
 const MAX_BURST_MS = 5
+/** Time between two readings of the clock, in milliseconds, that allows for fewer readings, */
+const BRIEF_MS = 0.25
+/** down to this many calls between two of them. */
+const MAX_SKIP = 15
 
 /**
  * Shares this process between agents that never wait. One per engine: a stretch of work lasts 5 ms and belongs to all of
@@ -9,8 +13,24 @@ const MAX_BURST_MS = 5
 export class Burst {
   readonly #waiting: (() => void)[] = []
   #startedAt = 0
+  #now = 0
+  #left = 0
+  #skip = 0
   #isArmed = false
   #isWaking = false
+
+  /**
+   * The monotonic clock. Reading it costs as much as a small event: within a stretch of work one reading serves the more
+   * calls, up to 16, the less time has passed between the last ones.
+   */
+  clock (): number {
+    if (this.#isArmed && --this.#left >= 0) return this.#now
+    const now = performance.now()
+    this.#skip = this.#isArmed && now - this.#now < BRIEF_MS ? Math.min(this.#skip * 2 + 1, MAX_SKIP) : 0
+    this.#left = this.#skip
+    this.#now = now
+    return now
+  }
 
   /** Call for each piece of work, with the monotonic clock; true when it is time to give way. */
   isOver (now: number): boolean {

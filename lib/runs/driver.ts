@@ -142,7 +142,8 @@ export class Driver implements Run, ExecutionHost {
       return false
     }
     this.#cause = cause
-    if (cause.kind === 'lost') this.#log.silence()
+    // What the agent still says is not told (R8), and could not be stored.
+    if (cause.kind === 'lost' || cause.kind === 'unavailable') this.#log.silence()
     execution.abort(abortReason(cause), maxGraceMs)
     return true
   }
@@ -315,7 +316,9 @@ export class Driver implements Run, ExecutionHost {
   }
 
   #finish (isClosed: boolean, closesAgents: boolean): void {
+    // Ended runs stay at hand for as long as their topics, so nothing stays that only the execution needed.
     this.#execution = undefined
+    this.#cause = undefined
     this.#claims = undefined
     this.#flow = undefined
     if (closesAgents) for (const agent of this.#owned.splice(0)) closeAgent(agent, this)

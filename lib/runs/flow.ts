@@ -34,8 +34,10 @@ export class FlowControl {
 
   /** Before an event: nothing is told under a lease that may have run out (R8). */
   guard (): Promise<void> | undefined {
-    const { lease, log } = this.#options
-    return lease.isCurrent(log.tick()) ? undefined : this.#insist(() => lease.renew())
+    const { burst, lease, log } = this.#options
+    const now = burst.clock()
+    log.tick(now)
+    return lease.isCurrent(now) ? undefined : this.#insist(() => lease.renew())
   }
 
   /** After an event, and again after each wait: what the agent has to wait for next. */
@@ -46,7 +48,7 @@ export class FlowControl {
       return this.#insist(work)
     }
     const { burst, log } = this.#options
-    const now = log.tick()
+    const now = burst.clock()
     // isOver() first: it notes that this stretch works.
     if (burst.isOver(now) || ++this.#count >= MAX_BURST_EVENTS) {
       this.#count = 0
