@@ -6,7 +6,8 @@ const RANGES = ['*/*', 'text/*', 'text/event-stream']
  * The most specific range decides, and only `q=0` refuses. RFC 9110, 12.5.1.
  */
 export function acceptsEventStream (accept: string | undefined): boolean {
-  if (accept === undefined || accept.trim() === '') return true
+  // Nearly all say the one or the other.
+  if (accept === undefined || accept === 'text/event-stream' || accept === '*/*' || accept.trim() === '') return true
   let best = -1
   let taken = false
   for (const range of accept.toLowerCase().split(',')) {

@@ -5,7 +5,7 @@ import { type SseEnd, SseEndedError, SseFollowError } from './errors.ts'
 import { sendHead, type SseReply } from './headers.ts'
 import { type SseView } from './view.ts'
 import { type Wheel, WheelEntry } from './wheel.ts'
-import { type ChunkFramer, connectionOf, keepAlive, takesChunks } from './wire.ts'
+import { type ChunkFramer, connectionOf, corkTick, keepAlive, takesChunks } from './wire.ts'
 
 /** How {@link SseResponse.follow} reads a topic; the view is one of {@link sseView} if the stream is to end with a cursor. */
 export interface SseFollowOptions extends Omit<AttachOptions, 'sink'> {
@@ -67,10 +67,12 @@ export class SseResponse {
     // Node reports a broken connection here as well; `close` follows and is what counts.
     this.#raw.on('error', ignore)
     this.#raw.on('drain', this.#onDrain)
-    sendHead(reply)
     const connection = connectionOf(this.#raw)
+    if (connection !== undefined) corkTick(connection)
+    sendHead(reply)
     if (connection !== undefined) {
-      keepAlive(connection)
+      // Heartbeats find out by themselves.
+      if (owner.heartbeatTicks === 0) keepAlive(connection)
       if (takesChunks(this.#raw)) this.#direct = connection
     }
     if (this.isHead) this.end()
@@ -159,7 +161,7 @@ export class SseResponse {
     const attachment = topic.attach({
       ...attach,
       sink: {
-        write: (chunk) => this.#deliver(chunk),
+        write: (chunk, isLast) => this.#deliver(chunk, isLast),
         gap: (missing) => gap?.(missing),
         end: (why, cursor) => {
           if (why === 'complete') this.end()
@@ -173,11 +175,12 @@ export class SseResponse {
   }
 
   /** The hot path: one chunk of a topic to one reader. */
-  #deliver (chunk: Uint8Array): boolean {
+  #deliver (chunk: Uint8Array, isLast: boolean): boolean {
     const direct = this.#direct
     const { framer, wheel } = this.#owner
     if (direct === undefined || !this.#open || !framer.takes(chunk)) return this.write(chunk)
     this.#wroteAt = wheel.now
+    if (isLast) corkTick(direct)
     if (direct.write(framer.frame(chunk))) return true
     direct.once('drain', this.#onDrain)
     this.#block()

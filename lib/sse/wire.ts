@@ -44,6 +44,16 @@ export function connectionOf (raw: RawResponse): Socket | undefined {
   return raw instanceof ServerResponse && raw.socket instanceof Socket ? raw.socket : undefined
 }
 
+/** Gathers what is written in this tick into one system call: a head with the first events, the last events with the end. */
+export function corkTick (connection: Socket): void {
+  connection.cork()
+  process.nextTick(uncork, connection)
+}
+
+function uncork (connection: Socket): void {
+  connection.uncork()
+}
+
 /** Has the kernel look for peers that are gone, which a stream without heartbeats would never notice. */
 export function keepAlive (connection: Socket): void {
   connection.setKeepAlive(true, TCP_KEEPALIVE_MS)

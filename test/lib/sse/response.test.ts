@@ -172,21 +172,23 @@ t.test('HEAD is answered by the head alone and leaves nothing open', async (t) =
   t.equal(hub.size, 0)
 })
 
-t.test('the kernel is asked to look for peers that are gone', async (t) => {
-  const hub = new SseHub()
-  const calls: unknown[][] = []
-  const { port } = await serve(t, (reply) => {
-    const { socket } = reply.request.raw
-    socket.setKeepAlive = (...args) => {
-      calls.push(args)
-      return socket
-    }
-    hub.open(reply).end()
+for (const [heartbeatMs, asked] of [[0, [[true, 60_000]]], [15_000, []]] as const) {
+  t.test(`with heartbeats every ${heartbeatMs} ms the kernel is ${heartbeatMs === 0 ? '' : 'not '}asked to look for peers that are gone`, async (t) => {
+    const hub = new SseHub({ heartbeatMs })
+    const calls: unknown[][] = []
+    const { port } = await serve(t, (reply) => {
+      const { socket } = reply.request.raw
+      socket.setKeepAlive = (...args) => {
+        calls.push(args)
+        return socket
+      }
+      hub.open(reply).end()
+    })
+    await using client = await connect('GET', '/', { port })
+    await client.text()
+    t.same(calls, asked)
   })
-  await using client = await connect('GET', '/', { port })
-  await client.text()
-  t.same(calls, [[true, 60_000]])
-})
+}
 
 t.test('streams leave no listeners on a connection that goes on', async (t) => {
   const hub = new SseHub()
