@@ -164,10 +164,14 @@ export class OrderGuard implements EventSink {
   }
 
   #openCall (event: Extract<AgUiEvent, { type: 'TOOL_CALL_START' }>): AgUiEvent | undefined {
-    const { parentMessageId } = event
-    // A call lives inside its message and belongs to whom the message belongs.
-    const inherits = parentMessageId !== undefined && this.#owners.message.has(parentMessageId)
-    return this.#open(inherits ? this.#owned(event, this.#owners.message.get(parentMessageId)) : event, event.toolCallId, this.#calls, this.#owners.call)
+    const { parentMessageId, toolCallId } = event
+    const { message, call } = this.#owners
+    if (parentMessageId === undefined || !message.has(parentMessageId)) return this.#open(event, toolCallId, this.#calls, call)
+    // A call lives inside its message and belongs to whom the message belongs; the id of an earlier one has its owner already.
+    const owner = message.get(parentMessageId)
+    const isForeign = call.has(toolCallId) && call.get(toolCallId) !== owner
+    const start = isForeign ? this.#mend(event, 'a call stays with its owner', ({ parentMessageId: _, ...rest }) => rest) : this.#owned(event, owner)
+    return this.#open(start, toolCallId, this.#calls, call)
   }
 
   #continue<Event extends Attributed> (event: Event, id: string, open: Set<string>, owners: Map<string, Owner>): Event | undefined {

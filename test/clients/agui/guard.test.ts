@@ -29,6 +29,13 @@ const events = fc.array(fc.oneof(
   plain('SUBAGENT_FINISHED', { subagentRunId: fc.constantFrom('s1', 's2') }), plain('SUBAGENT_ERROR', { subagentRunId: fc.constantFrom('s1', 's2'), message: id })
 ), { maxLength: 30 })
 
+/** The id of a subagent's call, used again below a message of the run itself. */
+const reusedCall = [
+  { type: 'TOOL_CALL_START', toolCallId: 'a', toolCallName: 'a', subagentRunId: 's1' },
+  { type: 'TOOL_CALL_END', toolCallId: 'a' },
+  { type: 'TOOL_CALL_START', toolCallId: 'a', toolCallName: 'a', parentMessageId: 'b' }
+]
+
 // Clients before 0.0.59 know no subagents.
 for (const client of clients.filter(({ version }) => version === '0.0.59' || version === '1.0.0')) {
   t.test(`in whatever order an extension makes its events, client ${client.version} is sent a legal stream`, async (t) => {
@@ -40,7 +47,7 @@ for (const client of clients.filter(({ version }) => version === '0.0.59' || ver
         eventConverters: [{ eventTypes: ['CUSTOM'], convert: (event, { emit }) => { emit((event as unknown as { value: { event: AgUiEvent } }).value.event) } }]
       })
       await client.watch(lines, { messages: input.messages })
-    }), { numRuns: 300 })
+    }), { numRuns: 300, examples: [[reusedCall, 'returned']] })
     t.pass('300 streams')
   })
 }
