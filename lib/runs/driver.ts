@@ -323,6 +323,7 @@ export class Driver implements Run, ExecutionHost {
     this.#flow = undefined
     if (closesAgents) for (const agent of this.#owned.splice(0)) closeAgent(agent, this)
     if (isClosed) {
+      this.#spec = undefined
       this.topic.end()
       this.#connections.end()
     }

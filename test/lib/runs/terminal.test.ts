@@ -1,7 +1,7 @@
 import { mock } from 'node:test'
 import t from 'tap'
 import { AgentError, type AgentEventInit, RunInterrupted } from '../../../lib/agent/index.ts'
-import { type RunLogger } from '../../../lib/runs/index.ts'
+import { type Run, type RunLogger } from '../../../lib/runs/index.ts'
 import { agentOf, makeEngine, Reader, runOf, turn } from '../../helpers/run-engine.ts'
 import { kindsOf, linesOf, specOf } from '../../helpers/run-specs.ts'
 import { ledger, ledgerView } from '../../helpers/ledger-protocol.ts'
@@ -251,4 +251,25 @@ t.test('a projection that throws ends in the protocol\'s bare terminal, and the 
     t.match(linesOf(run).at(-1), { kind: 'error', code: 'internal_error' })
     t.equal(kindsOf(run).filter((kind) => terminals.has(kind)).length, 1)
   }
+})
+
+t.test('a run that has ended is at hand, and nothing that only its execution needed', async (t) => {
+  const { engine } = makeEngine(t)
+  const kept: WeakRef<object>[] = []
+  const start = async (): Promise<Run> => {
+    const spec = specOf(agentOf(async function * (input) {
+      kept.push(new WeakRef(input))
+      yield TEXT
+    }), { input: { messages: [], history: 'append' } })
+    kept.push(new WeakRef(spec))
+    return runOf(await engine.start(spec))
+  }
+  const run = await start()
+  await run.ended
+  await turn()
+  const { gc } = globalThis
+  if (gc === undefined) return t.fail('run with --expose-gc')
+  gc()
+  t.same(kept.map((ref) => ref.deref()), [undefined, undefined])
+  t.equal(await engine.find({}, 'ledger', 'r1'), run)
 })
