@@ -123,13 +123,14 @@ t.test('modes: whose tools the model sees, and who runs the one that both have',
     ['AGENT_ONLY', 'read,del', 'read,del', 'server']
   ]
   for (const [toolMergeMode, both, alone, who] of rows) {
+    const name = toolMergeMode ?? 'by default'
     const { server, read } = await page(t, { ...toolMergeMode !== undefined && { toolMergeMode } })
     const see = async (runId: string, tools: readonly object[]): Promise<string> => textOf(await eventsOf(await server.run({ runId, messages: [user('Which?')], tools })))
-    t.equal(await see('one', [PAINT, shared]), `Tools: ${both}`, toolMergeMode)
-    t.equal(await see('two', []), `Tools: ${alone}`, `${toolMergeMode} without tools`)
+    t.equal(await see('one', [PAINT, shared]), `Tools: ${both}`, name)
+    t.equal(await see('two', []), `Tools: ${alone}`, `${name} without tools`)
     const events = await eventsOf(await server.run({ runId: 'three', messages: [user('read {"a":1}')], tools: [PAINT, shared] }))
-    t.match(events.at(-1), { outcome: who === 'page' ? { type: 'success', pendingToolCallIds: ['u1-1'] } : { type: 'success' } }, toolMergeMode)
-    t.equal(read.ran.length, who === 'server' ? 1 : 0, toolMergeMode)
+    t.match(events.at(-1), { outcome: who === 'page' ? { type: 'success', pendingToolCallIds: ['u1-1'] } : { type: 'success' } }, name)
+    t.equal(read.ran.length, who === 'server' ? 1 : 0, name)
   }
 })
 
