@@ -1,4 +1,4 @@
-import { type AgentInput, type Msg, type ToolDefinition, type ToolMergeModeName } from '../../lib/agent/index.ts'
+import { type AgentInput, type Msg, parseToolMergeMode, type ToolDefinition, type ToolMergeModeName } from '../../lib/agent/index.ts'
 import { type SkippedPart, toMsgs } from './messages.ts'
 import { type AnsweredInterrupt } from './resume.ts'
 import { answersByCall } from './resumed-run.ts'
@@ -30,7 +30,9 @@ const CONTEXT_MESSAGE_ID = 'agui-context'
  * @throws AguiInputError when the newest turn holds what the agent cannot take
  */
 export function agentInputOf (input: NormalisedInput, options: AgentInputOptions): PreparedInput {
-  const { answered = [] } = options
+  const { answered = [], toolMergeMode } = options
+  // A page that alone decides about tools, and has none, wants none.
+  const hasTools = input.tools.length > 0 || parseToolMergeMode(toolMergeMode) === 'EXTERNAL_ONLY'
   const { messages, skipped } = toMsgs(input.messages, { ...options, answers: answersByCall(answered) })
   const context = options.injectContext && input.context.length > 0 ? [contextMessage(input.context)] : []
   return {
@@ -38,7 +40,7 @@ export function agentInputOf (input: NormalisedInput, options: AgentInputOptions
       messages: [...context, ...messages],
       history: 'replace',
       ...answered.length > 0 && { resume: answered.map(({ decision }) => decision) },
-      ...input.tools.length > 0 && { tools: { mode: options.toolMergeMode, definitions: input.tools.map(toDefinition) } },
+      ...hasTools && { tools: { mode: toolMergeMode, definitions: input.tools.map(toDefinition) } },
       ...input.state !== undefined && { state: input.state },
       ...input.context.length > 0 && { context: input.context }
     },

@@ -1,4 +1,4 @@
-import type { ModelMessage, SystemModelMessage, ToolResultPart, ToolSet } from 'ai'
+import type { ModelMessage, ToolResultPart, ToolSet } from 'ai'
 import {
   AgentError, type AgentEventInit, type AgentInput, type ContentBlock, mergeTools, type MergedTools, newId, type RuntimeContext, runTool, type Tool, type ToolOutcome, type ToolResultBlock,
   type ToolUseBlock
@@ -12,7 +12,7 @@ import type { ResolvedOptions } from './options.ts'
 import { metadataKeys, plain } from './provider-metadata.ts'
 import { requestSettings, toolChoiceOf } from './request-settings.ts'
 import { StepEvents } from './step-events.ts'
-import { isOffered, type OwnTools } from './tools.ts'
+import { type OwnTools } from './tools.ts'
 import { type ToolOutput, toToolOutput } from './tool-output.ts'
 
 /** What a model wants done. */
@@ -37,7 +37,7 @@ export class AgentRun {
   /** What the model is shown of each result. */
   readonly #outputs = new Map<string, ToolOutput>()
   readonly #callIds: Set<string>
-  #system: SystemModelMessage[] = []
+  #system = ''
   #messages: ModelMessage[] = []
   /** The messages before the answer whose calls are run. */
   #history: ModelMessage[] = []
@@ -90,7 +90,7 @@ export class AgentRun {
     const { system } = this.#options
     const { calls, approvals } = this.#answers
     const prompt = toModelPrompt(this.#input.messages, { outputs: this.#outputs, calls, approvals })
-    this.#system = system === undefined ? prompt.system : [{ role: 'system', content: system }, ...prompt.system]
+    this.#system = [system, prompt.system].filter(Boolean).join('\n\n')
     this.#messages = prompt.messages
   }
 
@@ -123,8 +123,8 @@ export class AgentRun {
   #request (step: number): ModelRequest {
     const { model, settings } = this.#options
     const offered = this.#merged.tools.flatMap((definition) => {
-      const tool = this.#own.offer(definition)
-      return isOffered(tool, definition.name, this.#context) ? [[definition.name, tool] as const] : []
+      const tool = this.#own.offer(definition, this.#context.denyRules)
+      return tool === undefined ? [] : [[definition.name, tool] as const]
     })
     const tools: ToolSet = Object.fromEntries(offered)
     // Wanted of the answer to the user, not of what the model says to a result: it could never stop.
@@ -133,7 +133,7 @@ export class AgentRun {
       ...requestSettings(settings, this.#input.options),
       ...offered.length > 0 && { tools },
       ...isAnswer && toolChoiceOf(tools, this.#input.tools?.choice),
-      ...this.#system.length > 0 && { system: this.#system },
+      ...this.#system !== '' && { system: this.#system },
       model,
       messages: this.#messages,
       callIds: this.#callIds,

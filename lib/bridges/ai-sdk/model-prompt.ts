@@ -1,4 +1,4 @@
-import type { AssistantContent, ModelMessage, SystemModelMessage, ToolContent, ToolResultPart } from 'ai'
+import type { AssistantContent, ModelMessage, ToolContent, ToolResultPart } from 'ai'
 import { type ContentBlock, type JsonObject, type Msg, textOf, type ToolResultBlock, type ToolUseBlock } from '../../agent/index.ts'
 import { toContentPart } from './content-parts.ts'
 import { metadataKeys, providerOptionsOf } from './provider-metadata.ts'
@@ -8,8 +8,8 @@ type AssistantPart = Exclude<AssistantContent, string>[number]
 
 /** A conversation as `streamText` takes it. */
 export interface ModelPrompt {
-  /** Apart from the messages: some providers refuse instructions between two turns. */
-  readonly system: SystemModelMessage[]
+  /** All system messages as one text, empty for none: many models take one alone, and only before everything else. */
+  readonly system: string
   readonly messages: ModelMessage[]
 }
 
@@ -56,7 +56,7 @@ function isResult (block: ContentBlock): block is ToolResultBlock {
 }
 
 class PromptBuilder {
-  readonly #system: SystemModelMessage[] = []
+  readonly #system: string[] = []
   readonly #messages: ModelMessage[] = []
   readonly #results = new Map<string, ToolResultBlock>()
   readonly #answers: PromptAnswers
@@ -77,7 +77,7 @@ class PromptBuilder {
     switch (message.role) {
       case 'SYSTEM': {
         const content = textOf(message)
-        if (content !== '') this.#system.push({ role: 'system', content })
+        if (content !== '') this.#system.push(content)
         return
       }
       case 'USER': return this.#addUser(message.content)
@@ -94,7 +94,7 @@ class PromptBuilder {
       if (!this.#shown.has(call.id)) this.#addCall(call)
     }
     this.#endTurn()
-    return { system: this.#system, messages: this.#messages }
+    return { system: this.#system.join('\n\n'), messages: this.#messages }
   }
 
   #addUser (blocks: readonly ContentBlock[]): void {

@@ -26,6 +26,7 @@ export class Pace {
   /** Counts what was asked for, to tell one wait from the next. */
   #wish = 0
   #wake: () => void = () => {}
+  #cancel: () => void = () => {}
 
   /** @param mend What becomes of a chunk on its way; undefined leaves it out. */
   constructor (mend: (chunk: ModelChunk) => ModelChunk | undefined) {
@@ -48,19 +49,18 @@ export class Pace {
   /** Nobody will ask again: the model's stream is cancelled. */
   close (): void {
     this.#isClosed = true
+    this.#cancel()
     this.#wake()
   }
 
   #through (source: ReadableStream<ModelChunk>): ReadableStream<ModelChunk> {
     const reader = source.getReader()
+    // How a model takes that nobody listens any more is of no use to anybody.
+    this.#cancel = () => { reader.cancel().catch(() => {}) }
+    if (this.#isClosed) this.#cancel()
     return new ReadableStream({
       pull: async (controller) => {
         await this.#turn()
-        if (this.#isClosed) {
-          // Cancelled for good: how the model takes it is of no use to anybody.
-          reader.cancel().catch(() => {})
-          return controller.close()
-        }
         this.#underway++
         for (;;) {
           const { done, value } = await reader.read()

@@ -16,7 +16,8 @@ export function toToolOutput (blocks: readonly ContentBlock[], state: ToolResult
   const text = textOf(blocks)
   switch (state) {
     case 'denied': return { type: 'execution-denied', ...text !== '' && { reason: text } }
-    case 'error': case 'interrupted': return { type: 'error-text', value: text }
+    // Some providers refuse a result without any text.
+    case 'error': case 'interrupted': return { type: 'error-text', value: text || `The call ended: ${state}.` }
     case 'success': case 'running':
       return blocks.every(({ type }) => type === 'text') ? { type: 'text', value: text } : { type: 'content', value: blocks.flatMap(toOutputPart) }
   }

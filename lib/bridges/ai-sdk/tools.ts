@@ -1,5 +1,5 @@
 import { asSchema, jsonSchema, type ModelMessage, type Schema, type ToolSet } from 'ai'
-import { createPermissions, type JsonObject, type RuntimeContext, type Tool, toJson, type ToolContext, type ToolDefinition, type ToolYield } from '../../agent/index.ts'
+import { createPermissions, type JsonObject, type PermissionRule, type Tool, toJson, type ToolContext, type ToolDefinition, type ToolYield } from '../../agent/index.ts'
 import { plain } from './provider-metadata.ts'
 import type { ToolOutput } from './tool-output.ts'
 
@@ -17,8 +17,8 @@ export interface ToolRun {
 export interface OwnTools {
   /** For one run. */
   bind (run: ToolRun): readonly Tool[]
-  /** As the model is offered it. */
-  offer (definition: ToolDefinition): NativeTool
+  /** As the model is offered it; undefined for a tool that the provider runs and a deny rule names: nobody here could stop its calls. */
+  offer (definition: ToolDefinition, denyRules: readonly PermissionRule[]): NativeTool | undefined
 }
 
 const noParameters: JsonObject = { type: 'object', properties: {} }
@@ -34,22 +34,22 @@ export async function readTools (tools: ToolSet | readonly Tool[]): Promise<OwnT
   }
   return {
     bind: (run) => [...native].map(([name, { source, schema, parameters }]) => toTool(name, source, schema, parameters, run)),
-    offer: (definition) => {
+    offer: (definition, denyRules) => {
       const own = native.get(definition.name)
       // A page's tool may have taken the name.
       if (own === undefined || own.parameters !== definition.parameters) return offerDefinition(definition)
       // Neither run nor asked about by the SDK: that is ours to do, after the deny rules. The model's words are checked then, too.
       const { execute, needsApproval, ...rest } = own.source
+      if (rest.type === 'provider' && execute === undefined && isNamed(definition.name, denyRules)) return undefined
       return { ...rest, inputSchema: jsonSchema(own.parameters) } as NativeTool // the members that were left out are optional
     }
   }
 }
 
-/** Tools that a provider runs by itself are never offered to a run whose deny rules name them: nobody could stop the call. */
-export function isOffered (tool: NativeTool, name: string, { denyRules }: RuntimeContext): boolean {
-  if (tool.type !== 'provider') return true
+/** Whether any rule may forbid a call of this name: what would be in it is not known. */
+function isNamed (name: string, denyRules: readonly PermissionRule[]): boolean {
   const byName = createPermissions(denyRules.map((rule) => ({ ...rule, rule_content: '' })))
-  return byName.check({ name, input: {} }).behavior === 'allow'
+  return byName.check({ name, input: {} }).behavior === 'deny'
 }
 
 function offerDefinition ({ description, parameters, strict }: ToolDefinition): NativeTool {

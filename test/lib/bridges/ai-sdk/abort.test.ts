@@ -48,6 +48,20 @@ t.test('any other reason is thrown on as it is, while a request is under way, to
   t.equal(signals[0]?.aborted, true)
 })
 
+t.test('a stream that opens after the stop is cancelled unread', async (t) => {
+  const controller = new AbortController()
+  let answer = (_chunks: Iterable<Chunk>): void => {}
+  const script = scriptedModel(() => {
+    controller.abort(new RunInterrupted('user'))
+    return new Promise((resolve) => { answer = resolve })
+  })
+  const { events } = await run(aiSdkAgent({ model: script.model }), { messages: [user('Hi')], signal: controller.signal })
+  t.equal(lines(events).at(-1), 'AGENT_END INTERRUPTED')
+  answer(says(...Array.from({ length: 100 }, () => 'late')))
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => { setImmediate(resolve) })
+  t.strictSame([script.taken(), script.cancelled()], [0, 1])
+})
+
 t.test('a model that fails because it was aborted, by the name that ai knows or another, ends the run like any', async (t) => {
   for (const name of ['AbortError', 'ResponseAborted', 'Strange']) {
     const controller = new AbortController()

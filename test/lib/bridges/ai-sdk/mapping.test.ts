@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Type } from '@sinclair/typebox'
-import { defineTool } from '../../../../lib/agent/index.ts'
+import { defineTool, type Msg } from '../../../../lib/agent/index.ts'
 import { aiSdkAgent } from '../../../../lib/bridges/ai-sdk/index.ts'
 import { lines, run, user } from './run.ts'
 import { call, calls, finish, says, scriptedModel, text, usage } from './scripted-model.ts'
@@ -23,7 +23,7 @@ t.test('a text is a block of a model call, with its usage', async (t) => {
     'AGENT_END MODEL_STOP'
   ])
   t.strictSame(message?.content, [{ type: 'text', text: 'Hello' }])
-  t.strictSame(prompts, [[{ role: 'system', content: 'Be brief.', providerOptions: undefined }, { role: 'user', content: [{ type: 'text', text: 'Hi', providerOptions: undefined }], providerOptions: undefined }]])
+  t.strictSame(prompts, [[{ role: 'system', content: 'Be brief.' }, { role: 'user', content: [{ type: 'text', text: 'Hi', providerOptions: undefined }], providerOptions: undefined }]])
   t.match(events.filter((event) => 'model' in event).map((event) => 'model' in event ? event.model : ''), ['scripted', 'scripted-2026'])
 })
 
@@ -199,6 +199,14 @@ t.test('a result that the provider gives in a later answer finds its call', asyn
   const { message } = await run(aiSdkAgent({ model, tools: [add] }), 'Go')
   t.match(message?.content.map((block) => [block.type, 'id' in block ? block.id : undefined, 'state' in block ? block.state : undefined]),
     [['tool_use', 'p1', 'finished'], ['tool_use', 'c1', 'finished'], ['tool_result', 'c1', 'success'], ['tool_result', 'p1', 'success'], ['text', undefined, undefined]])
+})
+
+t.test('the agent\'s instructions and those of the conversation are one system message', async (t) => {
+  const { model, prompts } = scriptedModel(says('ok'))
+  const system = (text: string): Msg => ({ id: text, role: 'SYSTEM', content: [{ type: 'text', text }] })
+  await run(aiSdkAgent({ model, system: 'Be brief.' }), { messages: [system('The user is Bob.'), user('Hi'), system('It is late.')] })
+  t.match(prompts[0], [{ role: 'system', content: 'Be brief.\n\nThe user is Bob.\n\nIt is late.' }, { role: 'user' }])
+  t.equal(prompts[0]?.length, 2)
 })
 
 t.test('a provider that counts only one side of the tokens is believed', async (t) => {

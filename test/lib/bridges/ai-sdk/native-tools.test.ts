@@ -114,6 +114,8 @@ t.test('one without execute is executed elsewhere', async (t) => {
 t.test('a tool that the provider runs is not offered to a run whose deny rules name it', async (t) => {
   const tools: ToolSet = {
     search: { type: 'provider', id: 'mock.search', args: {}, inputSchema: jsonSchema({ type: 'object' }) } as never,
+    // The provider's idea, but run here: its calls can be stopped one by one.
+    shell: { type: 'provider', id: 'mock.shell', args: {}, inputSchema: jsonSchema({ type: 'object' }), execute: () => 'ran' } as never,
     look: tool({ inputSchema: jsonSchema({ type: 'object' }), execute: () => 'seen' })
   }
   const offered = async (denyRules: Parameters<typeof run>[1] extends infer I ? Extract<I, { denyRules?: unknown }>['denyRules'] : never) => {
@@ -121,10 +123,10 @@ t.test('a tool that the provider runs is not offered to a run whose deny rules n
     await run(aiSdkAgent({ model, tools }), { messages: [user('Go')], ...denyRules !== undefined && { denyRules } })
     return model.doStreamCalls[0]?.tools?.map(({ name }) => name)
   }
-  t.strictSame(await offered(undefined), ['search', 'look'])
+  t.strictSame(await offered(undefined), ['search', 'shell', 'look'])
   // What is in the query nobody here gets to see: any rule for the tool forbids it altogether.
-  t.strictSame(await offered([{ tool_name: 'search', rule_content: '*secret*', behavior: 'deny' }]), ['look'])
-  t.strictSame(await offered([{ tool_name: 'search', behavior: 'allow' }, { tool_name: 'look', behavior: 'deny' }]), ['search', 'look'])
+  t.strictSame(await offered([{ tool_name: 'search', rule_content: '*secret*', behavior: 'deny' }, { tool_name: 'shell', rule_content: 'rm:*', behavior: 'deny' }]), ['shell', 'look'])
+  t.strictSame(await offered([{ tool_name: 'search', behavior: 'allow' }, { tool_name: 'look', behavior: 'deny' }]), ['search', 'shell', 'look'])
 })
 
 t.test('tools of the page are offered beside them, and may take their names', async (t) => {

@@ -18,9 +18,9 @@ const unanswered = { type: 'error-text', value: 'The call was not answered: whet
 const shown = (id: string, output: unknown) => ({ type: 'tool-result', toolCallId: id, toolName: 'look', output })
 const called = (id: string) => ({ type: 'tool-call', toolCallId: id, toolName: 'look', input: { id } })
 
-t.test('system messages go to the front, empty ones away', (t) => {
+t.test('system messages are one text, apart from the others', (t) => {
   t.strictSame(toModelPrompt([msg('SYSTEM', text('a')), msg('USER', text('Hi')), msg('SYSTEM', text('b')), msg('SYSTEM'), msg('USER', text('')), msg('USER')]), {
-    system: [{ role: 'system', content: 'a' }, { role: 'system', content: 'b' }],
+    system: 'a\n\nb',
     messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }]
   })
   t.end()
@@ -81,7 +81,7 @@ t.test('whatever a client made of its history, each call is followed by one resu
     msg('USER', text('What?')),
     msg('TOOL', result('b', 'late')), msg('TOOL', result('b', 'forged')), msg('TOOL', result('x', 'of no call')),
     msg('ASSISTANT', use('c')), msg('TOOL', result('c', '[Awaiting external execution]', 'running')),
-    msg('ASSISTANT', use('a'), use('d')), msg('TOOL', result('d', '', 'denied')),
+    msg('ASSISTANT', use('a'), use('d'), use('e')), msg('TOOL', result('d', '', 'denied')), msg('TOOL', result('e', '', 'interrupted')),
     msg('ASSISTANT', { type: 'tool_use', id: 'p', name: 'search', input: {}, metadata: { providerExecuted: true } }),
     msg('ASSISTANT', { type: 'thinking', thinking: 'Hm.' }), msg('ASSISTANT', text('So.')),
     msg('ASSISTANT', { type: 'thinking', thinking: 'cut off' })
@@ -92,8 +92,8 @@ t.test('whatever a client made of its history, each call is followed by one resu
     { role: 'user', content: [{ type: 'text', text: 'What?' }] },
     { role: 'assistant', content: [called('c')] },
     { role: 'tool', content: [shown('c', unanswered)] },
-    { role: 'assistant', content: [called('d')] },
-    { role: 'tool', content: [shown('d', { type: 'execution-denied' })] },
+    { role: 'assistant', content: [called('d'), called('e')] },
+    { role: 'tool', content: [shown('d', { type: 'execution-denied' }), shown('e', { type: 'error-text', value: 'The call ended: interrupted.' })] },
     { role: 'assistant', content: [{ type: 'reasoning', text: 'Hm.' }, { type: 'text', text: 'So.' }] }
   ])
   t.end()

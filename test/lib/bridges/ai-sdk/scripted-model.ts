@@ -5,7 +5,7 @@ import { MockLanguageModelV3 } from 'ai/test'
 export type Chunk = LanguageModelV3StreamPart
 
 /** What the model says to one request: chunks, or a function of the request. An error in it breaks the stream. */
-export type Turn = readonly (Chunk | Error)[] | ((options: LanguageModelV3CallOptions) => AsyncIterable<Chunk> | Iterable<Chunk | Error> | Promise<never>)
+export type Turn = readonly (Chunk | Error)[] | ((options: LanguageModelV3CallOptions) => AsyncIterable<Chunk> | Iterable<Chunk | Error> | Promise<Iterable<Chunk>>)
 
 export interface ScriptedModel {
   readonly model: MockLanguageModelV3
