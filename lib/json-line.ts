@@ -3,6 +3,10 @@ const SEPARATORS = /[\u0085\u2028\u2029]/g
 // Everything that JSON or one line escapes; surrogates too, because a lone half must not reach UTF-8.
 const SPECIAL = /["\\\u0000-\u001f\u0085\u2028\u2029\ud800-\udfff]/ // eslint-disable-line no-control-regex
 
+/** Keys that were found to need no escaping; so many are remembered. */
+const plainKeys = new Set<string>()
+const MAX_KEYS = 1_000
+
 /** Escapes U+0085, U+2028 and U+2029 in a text of JSON, where they can only stand in strings. */
 export function escapeSeparators (json: string): string {
   // The engine searches one character by memory scan, and not at all for one that the text's own width excludes.
@@ -17,5 +21,46 @@ export function isPlain (text: string): boolean {
 
 /** A string as JSON on one line. */
 export function quoteLine (text: string): string {
-  return escapeSeparators(JSON.stringify(text))
+  return isPlain(text) ? `"${text}"` : escapeSeparators(JSON.stringify(text))
+}
+
+/**
+ * A value as JSON on one line: the text of `JSON.stringify` with {@link escapeSeparators}, in less than half of its time for
+ * what events mostly are, an object of short strings. Undefined where JSON has no text for the value.
+ * @throws what JSON.stringify throws, and what a getter throws
+ */
+export function jsonLine (value: unknown): string | undefined {
+  const flat = flatLine(value)
+  if (flat !== undefined) return flat
+  const text: unknown = JSON.stringify(value) // undefined for a function, a symbol, undefined
+  return typeof text === 'string' ? escapeSeparators(text) : undefined
+}
+
+/** The text of a plain object whose members are no objects; undefined for everything else. */
+function flatLine (value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype || 'toJSON' in value) return undefined
+  let text = ''
+  for (const key in value) {
+    if (!Object.hasOwn(value, key)) return undefined // somebody has extended Object.prototype
+    const member = scalar((value as Record<string, unknown>)[key])
+    if (member === undefined) return undefined
+    text += `${text === '' ? '{' : ','}${isPlainKey(key) ? `"${key}"` : quoteLine(key)}:${member}`
+  }
+  return text === '' ? '{}' : `${text}}`
+}
+
+function scalar (value: unknown): string | undefined {
+  switch (typeof value) {
+    case 'string': return quoteLine(value)
+    case 'number': return Number.isFinite(value) ? String(value) : 'null'
+    case 'boolean': return value ? 'true' : 'false'
+    default: return value === null ? 'null' : undefined
+  }
+}
+
+function isPlainKey (key: string): boolean {
+  if (plainKeys.has(key)) return true
+  if (!isPlain(key)) return false
+  if (plainKeys.size < MAX_KEYS) plainKeys.add(key)
+  return true
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { escapeSeparators } from '../json-line.ts'
+import { jsonLine } from '../json-line.ts'
 import { readInteger, readMs } from '../options.ts'
 import { isEpoch } from './cursor.ts'
 import { BusClosedError, EpochError, EventDataError, TopicLimitError } from './errors.ts'
@@ -153,8 +153,8 @@ export class EventBus {
 
 function toJson (data: unknown): string {
   try {
-    const text: unknown = JSON.stringify(data) // undefined for a function, a symbol, undefined
-    if (typeof text === 'string') return escapeSeparators(text)
+    const text = jsonLine(data)
+    if (text !== undefined) return text
   } catch (cause) {
     throw new EventDataError('it holds a cycle or a bigint', { cause })
   }
