@@ -8,6 +8,7 @@ import { Burst } from './burst.ts'
 import { Deadlines } from './deadline.ts'
 import { type DriverHost } from './driver-host.ts'
 import { type Cause } from './ending.ts'
+import { isEpochOf } from './epoch.ts'
 import { ProtocolTakenError } from './errors.ts'
 import { Gates } from './gate.ts'
 import { LeaseKeeper } from './lease.ts'
@@ -136,9 +137,9 @@ export class RunEngine {
     return await this.#findInSession(owner, protocol, session, (candidate) => candidate.clientId === clientId)
   }
 
-  /** The run of a session whose log has this epoch: the one that a cursor belongs to. */
+  /** The run of a session of which an ownership has this epoch: the one that a cursor belongs to. */
   async findByEpoch (owner: Owner, protocol: string, session: string, epoch: string): Promise<Run | undefined> {
-    return await this.#findInSession(owner, protocol, session, (record) => record.epoch === epoch)
+    return await this.#findInSession(owner, protocol, session, (record) => isEpochOf(record, epoch))
   }
 
   /** The newest run of a session. */
