@@ -92,7 +92,7 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     return seq
   }
 
-  renew (epoch: string, firstSeq?: number): void {
+  renew (epoch: string, firstSeq = this.last + 1): void {
     if (!isEpoch(epoch)) throw new EpochError(JSON.stringify(epoch))
     this.#log.renew(epoch, firstSeq)
   }

@@ -56,11 +56,13 @@ export class TopicLog {
   }
 
   /** Begins a life, see {@link Topic.renew}. */
-  renew (epoch: string, firstSeq = this.last + 1): void {
+  renew (epoch: string, firstSeq: number): void {
     if (this.lastOf(epoch) !== undefined) return
-    if (firstSeq > this.#since) {
-      this.#past = [...this.#past, { epoch: this.epoch, last: firstSeq - 1 }]
-      this.#since = firstSeq
+    // What was appended stays in its life.
+    const first = this.size === 0 ? Math.min(firstSeq, this.last + 1) : this.last + 1
+    if (first > this.#since) {
+      this.#past = [...this.#past, { epoch: this.epoch, last: first - 1 }]
+      this.#since = first
     }
     this.epoch = epoch
   }

@@ -33,9 +33,9 @@ export interface Topic {
   /** The same without an object for each event: `options` may be one that is used again and again. */
   add (data: string, options?: Omit<EventInit, 'data'>): number
   /**
-   * Begins another life with the next event, or with an earlier one of the present life: for a log that goes on under an owner who
-   * may not know all that was told before. Events keep the life, and with it the id, that they were appended in. A life without
-   * events is forgotten; one that was begun already stays as it is. @throws AGT_ERR_BUS_EPOCH
+   * Begins another life with the next event: for a log that goes on under an owner who may not know all that was told before. What
+   * was appended keeps its life, and with it its id. A life without events is forgotten, and one that the topic has had already is
+   * not begun again. `firstSeq`: where the life began, if its first events are not kept; only while none is. @throws AGT_ERR_BUS_EPOCH
    */
   renew (epoch: string, firstSeq?: number): void
   /** Epoch of the life that a sequence belongs to: what its cursor is made of. */
