@@ -190,7 +190,7 @@ export class RunEngine {
 
   /**
    * Takes no more starts and interrupts what runs; resolves when every run has told its terminal, or after `timeoutMs`, when the
-   * rest is left to other nodes. Waiting runs stay as they are. A second call waits for the first. @default timeoutMs 5000
+   * rest is left to other nodes. Waiting runs stay as they are, without the instances that were kept for them. A second call waits for the first. @default timeoutMs 5000
    */
   close (options: { readonly timeoutMs?: number } = {}): Promise<void> {
     this.#closed ??= this.#close(options.timeoutMs ?? 5_000)
@@ -241,10 +241,15 @@ export class RunEngine {
 
   async #interruptAll (graceMs: number): Promise<void> {
     await Promise.allSettled(this.#starting.values())
-    const active = [...this.#parts.shelf.drivers].filter(({ isActive }) => isActive)
-    // Half the time for the agents, half for the store and the readers.
-    for (const driver of active) driver.end({ kind: 'interrupted', why: 'shutdown' }, Math.floor(graceMs / 2))
-    await Promise.all(active.map((driver) => driver.settled()))
+    await Promise.all([...this.#parts.shelf.drivers].map(async (driver) => {
+      if (driver.isActive) {
+        // Half the time for the agents, half for the store and the readers.
+        driver.end({ kind: 'interrupted', why: 'shutdown' }, Math.floor(graceMs / 2))
+        await driver.settled()
+      }
+      // What waits goes on elsewhere or not at all.
+      await driver.closeAgents()
+    }))
   }
 
   /** What could not end in time is given up, so that other nodes may end it at once. */
