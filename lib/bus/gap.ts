@@ -2,8 +2,8 @@
 export interface Gap {
   /**
    * - `trimmed`: the cursor is older than what is kept
-   * - `epoch`: it belongs to another life of the topic
-   * - `ahead`: it is beyond the last event
+   * - `epoch`: it belongs to a life that the topic has not had
+   * - `ahead`: it is beyond the last event, or the last one of its own life
    * - `invalid`: it is no cursor
    * - `lagged`: the reader was attached and fell behind what is kept
    */

@@ -1,6 +1,7 @@
 import type { Attachment, AttachOptions } from './attachment.ts'
 import { Backlog } from './backlog.ts'
-import { BusClosedError, EventNameError, TopicEndedError } from './errors.ts'
+import { isEpoch } from './cursor.ts'
+import { BusClosedError, EpochError, EventNameError, TopicEndedError } from './errors.ts'
 import type { BusEvent, EventInit } from './event.ts'
 import type { EventBlock } from './event-block.ts'
 import { Expiry } from './expiry.ts'
@@ -89,6 +90,19 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     if (!this.isOwned) this.#expiry.extend()
     this.#settle()
     return seq
+  }
+
+  renew (epoch: string, firstSeq = this.last + 1): void {
+    if (!isEpoch(epoch)) throw new EpochError(JSON.stringify(epoch))
+    this.#log.renew(epoch, firstSeq)
+  }
+
+  epochAt (seq: number): string {
+    return this.#log.epochAt(seq)
+  }
+
+  lastOf (epoch: string): number | undefined {
+    return this.#log.lastOf(epoch)
   }
 
   markStored (seq: number): void {
@@ -219,9 +233,10 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
 
   /** The reader keeps the cursor it came with, or it would skip what it was not given. */
   #refuse ({ after, from, sink }: AttachOptions): Attachment {
-    const { epoch, stored } = this.#log
+    const log = this.#log
     const asked = after === undefined ? undefined : readCursor(after)
-    const cursor = asked ?? { epoch, seq: from === 'live' ? stored : 0 }
+    const seq = from === 'live' ? log.stored : 0
+    const cursor = asked ?? { epoch: log.epochAt(seq), seq }
     if (!this.#isClosed) this.#host.touch(this)
     sink.end('closed', cursor)
     return { cursor, lagBytes: 0, resume: ignore, close: ignore }

@@ -34,7 +34,7 @@ export interface EventBusOptions {
 
 /** How a topic is made; without effect on one that is there already. */
 export interface TopicOptions {
-  /** Life of the topic, in every cursor: 1 to 64 letters, digits, `_`, `-`. @default a random one */
+  /** First life of the topic, in every cursor of it: 1 to 64 letters, digits, `_`, `-`. @default a random one */
   readonly epoch?: string | undefined
   /** Sequence of the first event. @default 1 */
   readonly firstSeq?: number | undefined

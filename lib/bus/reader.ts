@@ -45,7 +45,7 @@ export class ByteReader implements Attachment {
   }
 
   get cursor (): Cursor {
-    return { epoch: this.view.log.epoch, seq: this.seq }
+    return { epoch: this.view.log.epochAt(this.seq), seq: this.seq }
   }
 
   get lagBytes (): number {

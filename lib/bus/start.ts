@@ -21,8 +21,10 @@ export function startOf (log: TopicLog, options: StartOptions, hasLost: (seq: nu
   const kept = log.oldest - 1
   const cursor = readCursor(options.after ?? { seq: 0 })
   if (cursor === undefined) return { seq: kept, gap: 'invalid' }
-  if (cursor.epoch !== undefined && cursor.epoch !== log.epoch) return { seq: kept, gap: 'epoch' }
-  if (cursor.seq > log.last) return { seq: kept, gap: 'ahead' }
+  // Beyond the end of its own life a cursor names what was told and not kept, whatever was appended in its place since (R1).
+  const last = cursor.epoch === undefined ? log.last : log.lastOf(cursor.epoch)
+  if (last === undefined) return { seq: kept, gap: 'epoch' }
+  if (cursor.seq > last) return { seq: kept, gap: 'ahead' }
   if (hasLost(cursor.seq)) return { seq: kept, gap: 'trimmed' }
   return { seq: Math.max(cursor.seq, kept) }
 }

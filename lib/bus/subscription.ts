@@ -110,7 +110,7 @@ export class Subscription implements AsyncIterableIterator<SubscriptionItem, und
     if (this.#gap !== undefined || this.#seq < log.oldest - 1) return this.#takeGap()
     if (this.#seq < log.stored) {
       const { seq, event, data } = log.at(++this.#seq)
-      const id = formatCursor(log.epoch, seq)
+      const id = formatCursor(log.epochAt(seq), seq)
       return event === undefined ? { id, data } : { id, event, data }
     }
     if (log.ended && this.#seq >= log.last) this.close()
@@ -118,10 +118,11 @@ export class Subscription implements AsyncIterableIterator<SubscriptionItem, und
   }
 
   #takeGap (): SubscriptionItem {
-    const { epoch, oldest } = this.#log
+    const log = this.#log
+    const { oldest } = log
     this.#gap = undefined
     this.#seq = oldest - 1
-    return { id: formatCursor(epoch, this.#seq), event: 'gap', data: JSON.stringify({ oldest }) }
+    return { id: formatCursor(log.epochAt(this.#seq), this.#seq), event: 'gap', data: JSON.stringify({ oldest }) }
   }
 
   #abort = (): void => this.close()

@@ -8,9 +8,19 @@ const BLOCK_SIZE = 32 * 1024
 /** Empty places before a list is cut: not for each of them. */
 const CUT = 64
 
+/** A life that is over. */
+export interface PastLife {
+  readonly epoch: string
+  /** Sequence of its latest event. */
+  readonly last: number
+}
+
+const NO_LIVES: readonly PastLife[] = []
+
 /** The canonical events of one topic: in blocks as far as somebody has asked for blocks, the newer ones one by one; nothing at all until the first append. */
 export class TopicLog {
-  readonly epoch: string
+  /** Of the life that goes on. */
+  epoch: string
   /** First sequence that is kept; `last + 1` if none is. */
   oldest: number
   last: number
@@ -22,6 +32,10 @@ export class TopicLog {
   /** Changes with everything that readers have to hear of. */
   version = 0
 
+  /** Oldest first; mostly there are none, and all that is asked of lives is asked of the present one. */
+  #past = NO_LIVES
+  /** First sequence of the present life. */
+  #since = 1
   #blocks: (EventBlock | undefined)[] = []
   /** Index of the oldest block that is kept. */
   #head = 0
@@ -39,6 +53,33 @@ export class TopicLog {
 
   get size (): number {
     return this.last - this.oldest + 1
+  }
+
+  /** Begins a life, see {@link Topic.renew}. */
+  renew (epoch: string, firstSeq: number): void {
+    if (this.lastOf(epoch) !== undefined) return
+    // What was appended stays in its life.
+    const first = this.size === 0 ? Math.min(firstSeq, this.last + 1) : this.last + 1
+    if (first > this.#since) {
+      this.#past = [...this.#past, { epoch: this.epoch, last: first - 1 }]
+      this.#since = first
+    }
+    this.epoch = epoch
+  }
+
+  /** The life that a sequence belongs to, if it is over. */
+  pastAt (seq: number): PastLife | undefined {
+    return seq >= this.#since ? undefined : this.#past.find(({ last }) => seq <= last)
+  }
+
+  /** Epoch of the life that a sequence belongs to. */
+  epochAt (seq: number): string {
+    return this.pastAt(seq)?.epoch ?? this.epoch
+  }
+
+  /** Sequence of the latest event of a life; undefined for one that this topic has not had. */
+  lastOf (epoch: string): number | undefined {
+    return epoch === this.epoch ? this.last : this.#past.find((life) => life.epoch === epoch)?.last
   }
 
   /** Adds an event; returns its sequence. */

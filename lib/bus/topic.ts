@@ -9,7 +9,7 @@ import type { SubscribeOptions, Subscription } from './subscription.ts'
  */
 export interface Topic {
   readonly key: string
-  /** Life of the topic: a cursor of another one is answered by a gap. */
+  /** Present life of the topic. A cursor of a life that it has not had, or beyond the end of one that it had, is answered by a gap. */
   readonly epoch: string
   /** First sequence that is kept; `last + 1` if none is. */
   readonly oldest: number
@@ -32,6 +32,16 @@ export interface Topic {
   append (init: EventInit): number
   /** The same without an object for each event: `options` may be one that is used again and again. */
   add (data: string, options?: Omit<EventInit, 'data'>): number
+  /**
+   * Begins another life with the next event: for a log that goes on under an owner who may not know all that was told before. What
+   * was appended keeps its life, and with it its id. A life without events is forgotten, and one that the topic has had already is
+   * not begun again. `firstSeq`: where the life began, if its first events are not kept; only while none is. @throws AGT_ERR_BUS_EPOCH
+   */
+  renew (epoch: string, firstSeq?: number): void
+  /** Epoch of the life that a sequence belongs to: what its cursor is made of. */
+  epochAt (seq: number): string
+  /** Sequence of the latest event of a life; undefined for one that this topic has not had. */
+  lastOf (epoch: string): number | undefined
   /** Raises the stored watermark of a topic whose watermark is `manual`; lower values and those beyond `last` are ignored. */
   markStored (seq: number): void
   /** No more events: readers get what is left, then `end('complete')`. A second call does nothing. */

@@ -18,7 +18,7 @@ export class ViewLog {
   #gone: number
   #prevSeq: number
   #slabs = new Slabs()
-  #position: { readonly epoch: string, prevSeq: number }
+  #position: { epoch: string, prevSeq: number }
 
   // The slice that was asked for last: in a fan-out every reader asks for the same one.
   #from = -1
@@ -56,16 +56,21 @@ export class ViewLog {
     if (spans.next < log.oldest) this.#restart()
     const start = slabs.end
     const batch = new FrameBatch(slabs, spans)
-    for (let seq = spans.next; seq <= log.last; seq++) {
-      position.prevSeq = this.#prevSeq
-      const frame = view.frame(log.at(seq), position)
-      if (frame !== undefined && typeof frame.data === 'string') batch.add(frame.head, frame.data, frame.tail)
-      else {
-        batch.flush()
-        if (frame === undefined) spans.push(slabs.end, 0, 0)
-        else this.#encodeBytes(frame.head, frame.data as Uint8Array, frame.tail) // the other kind of data
+    let seq = spans.next
+    while (seq <= log.last) { // once a life, so mostly once
+      const { epoch, last } = log.pastAt(seq) ?? log
+      position.epoch = epoch
+      for (; seq <= last; seq++) {
+        position.prevSeq = this.#prevSeq
+        const frame = view.frame(log.at(seq), position)
+        if (frame !== undefined && typeof frame.data === 'string') batch.add(frame.head, frame.data, frame.tail)
+        else {
+          batch.flush()
+          if (frame === undefined) spans.push(slabs.end, 0, 0)
+          else this.#encodeBytes(frame.head, frame.data as Uint8Array, frame.tail) // the other kind of data
+        }
+        if (frame !== undefined) this.#prevSeq = seq
       }
-      if (frame !== undefined) this.#prevSeq = seq
     }
     batch.flush()
     return slabs.end - start

@@ -2,7 +2,7 @@ import type { BusEvent } from './event.ts'
 
 /** Where an event stands, beyond what it says itself. Valid during the call only: it is reused. */
 export interface Position {
-  /** Life of the topic. */
+  /** Life of the topic that the event was appended in. */
   readonly epoch: string
   /** Sequence of the event before this one in the same view, so that a reader can see holes; one less than the first kept where nobody knows. */
   readonly prevSeq: number

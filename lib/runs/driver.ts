@@ -155,10 +155,24 @@ export class Driver implements Run, ExecutionHost {
 
   /** The run goes on as `run`: whoever waits for this one waits for that. */
   forward (run: Run): void {
+    // A resume that is being prepared may go on with what is kept here, see handOver().
+    if (!this.isReserved) this.closeAgents()
     run.ended.then((record) => {
+      this.closeAgents()
       this.#record = record
       this.#closed.resolve(record)
     }, () => {})
+  }
+
+  /** The run goes on in a driver of its own on this node, which keeps from now on what was kept here. */
+  handOver (driver: Driver): void {
+    driver.#owned.push(...this.#owned.splice(0))
+    this.forward(driver)
+  }
+
+  /** Closes the instances that were made for this run, which will not go on here. Never rejects. */
+  async closeAgents (): Promise<void> {
+    await Promise.all(this.#owned.splice(0).map((agent) => closeAgent(agent, this)))
   }
 
   /** Gives the run up at once, telling nobody: another node may end it. */
@@ -166,6 +180,8 @@ export class Driver implements Run, ExecutionHost {
     this.#isAbandoned = true
     this.#log.silence()
     this.end({ kind: 'lost' }, 0)
+    // An end that can not be stored may be tried for longer than this process lasts.
+    this.closeAgents()
   }
 
   guard (): Promise<void> | undefined {
@@ -321,7 +337,7 @@ export class Driver implements Run, ExecutionHost {
     this.#cause = undefined
     this.#claims = undefined
     this.#flow = undefined
-    if (closesAgents) for (const agent of this.#owned.splice(0)) closeAgent(agent, this)
+    if (closesAgents) this.closeAgents()
     if (isClosed) {
       this.#spec = undefined
       this.topic.end()

@@ -8,6 +8,7 @@ import { Burst } from './burst.ts'
 import { Deadlines } from './deadline.ts'
 import { type DriverHost } from './driver-host.ts'
 import { type Cause } from './ending.ts'
+import { isEpochOf } from './epoch.ts'
 import { ProtocolTakenError } from './errors.ts'
 import { Gates } from './gate.ts'
 import { LeaseKeeper } from './lease.ts'
@@ -136,9 +137,9 @@ export class RunEngine {
     return await this.#findInSession(owner, protocol, session, (candidate) => candidate.clientId === clientId)
   }
 
-  /** The run of a session whose log has this epoch: the one that a cursor belongs to. */
+  /** The run of a session of which an ownership has this epoch: the one that a cursor belongs to. */
   async findByEpoch (owner: Owner, protocol: string, session: string, epoch: string): Promise<Run | undefined> {
-    return await this.#findInSession(owner, protocol, session, (record) => record.epoch === epoch)
+    return await this.#findInSession(owner, protocol, session, (record) => isEpochOf(record, epoch))
   }
 
   /** The newest run of a session. */
@@ -189,7 +190,7 @@ export class RunEngine {
 
   /**
    * Takes no more starts and interrupts what runs; resolves when every run has told its terminal, or after `timeoutMs`, when the
-   * rest is left to other nodes. Waiting runs stay as they are. A second call waits for the first. @default timeoutMs 5000
+   * rest is left to other nodes. Waiting runs stay as they are, without the instances that were kept for them. A second call waits for the first. @default timeoutMs 5000
    */
   close (options: { readonly timeoutMs?: number } = {}): Promise<void> {
     this.#closed ??= this.#close(options.timeoutMs ?? 5_000)
@@ -240,10 +241,15 @@ export class RunEngine {
 
   async #interruptAll (graceMs: number): Promise<void> {
     await Promise.allSettled(this.#starting.values())
-    const active = [...this.#parts.shelf.drivers].filter(({ isActive }) => isActive)
-    // Half the time for the agents, half for the store and the readers.
-    for (const driver of active) driver.end({ kind: 'interrupted', why: 'shutdown' }, Math.floor(graceMs / 2))
-    await Promise.all(active.map((driver) => driver.settled()))
+    await Promise.all([...this.#parts.shelf.drivers].map(async (driver) => {
+      if (driver.isActive) {
+        // Half the time for the agents, half for the store and the readers.
+        driver.end({ kind: 'interrupted', why: 'shutdown' }, Math.floor(graceMs / 2))
+        await driver.settled()
+      }
+      // What waits goes on elsewhere or not at all.
+      await driver.closeAgents()
+    }))
   }
 
   /** What could not end in time is given up, so that other nodes may end it at once. */

@@ -127,6 +127,7 @@ export class Resumer {
     if (!(run instanceof StoredRun) || protocol === undefined) return undefined
     const driver = drive(this.#parts, protocol, record, run.topic, replay, run.fold)
     shelf.add(driver)
+    here?.handOver(driver)
     return driver
   }
 

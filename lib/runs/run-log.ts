@@ -1,6 +1,7 @@
 import { type EventInit, type Topic } from '../bus/index.ts'
 import { type Barrier, type EventLog, type LogLimits, type RunRecord, type RunStore } from '../stores/index.ts'
 import { commitBarrier, HeldEvents, type BarrierResult } from './barrier.ts'
+import { epochOf } from './epoch.ts'
 import { type FoldCadence, foldCadence, FoldKeeper } from './fold.ts'
 import { type Emit, type EmitOptions, type RunProtocol, type Snapshot } from './protocol.ts'
 import { type ReplayLimits } from './spec.ts'
@@ -56,6 +57,7 @@ export class RunLog {
   /** Starts to write under an ownership. */
   begin (record: RunRecord, hooks: RunLogHooks): void {
     const { log, patienceMs } = this.#ports
+    this.topic.renew(epochOf(record, record.fence))
     this.#isHolding = false
     this.#held.clear()
     this.#now = performance.now()
@@ -156,7 +158,8 @@ export class RunLog {
   /** R12: what a reader without a usable cursor is shown. */
   snapshot (record: RunRecord): Snapshot | undefined {
     if (this.#fold === undefined) return undefined
-    return { epoch: this.topic.epoch, ...this.#fold.snapshot(this.topic.stored, record) }
+    const snapshot = this.#fold.snapshot(this.topic.stored, record)
+    return { epoch: this.topic.epochAt(snapshot.seq), ...snapshot }
   }
 
   /** Has the fold take what has come since it was here last. */

@@ -1,6 +1,7 @@
 import { type EventBus, type Topic } from '../bus/index.ts'
-import { ownerText, type Owner, type RunKey, type RunRecord, type Store } from '../stores/index.ts'
+import { isEnded, ownerText, type LogEvents, type Owner, type RunKey, type RunRecord, type Store } from '../stores/index.ts'
 import { type Driver } from './driver.ts'
+import { epochOf } from './epoch.ts'
 import { FoldKeeper } from './fold.ts'
 import { type RunProtocol } from './protocol.ts'
 import { type Run } from './run.ts'
@@ -144,12 +145,28 @@ export class Shelf {
       const page = await store.log.read(record.key, topic.last, PAGE)
       if (page === undefined) return false
       if (page.events.length === 0) break
-      for (const event of page.events) topic.append(event)
+      // Who has written them is in a record that was read afterwards; nobody writes once it has ended.
+      const writers = isEnded(record.state) ? record : await store.runs.get(record.key)
+      if (writers === undefined) return false
+      appendStored(topic, page.events, writers)
       fold?.note(page.events)
       topic.markStored(topic.last)
     }
     run.update(record)
     return true
+  }
+}
+
+/** Appends events of the store, each in the life of the ownership that wrote it. */
+function appendStored (topic: Topic, events: LogEvents, record: RunRecord): void {
+  const ownerships = [...record.firstSeqByFence]
+  for (const event of events) {
+    for (let next = ownerships[0]; next !== undefined && next[1] <= event.seq; next = ownerships[0]) {
+      const [fence, firstSeq] = next
+      topic.renew(epochOf(record, fence), firstSeq)
+      ownerships.shift()
+    }
+    topic.append(event)
   }
 }
 

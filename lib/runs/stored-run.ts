@@ -36,7 +36,8 @@ export class StoredRun implements Run {
 
   snapshot (): Snapshot | undefined {
     if (this.fold === undefined) return undefined
-    return { epoch: this.topic.epoch, ...this.fold.snapshot(this.topic.stored, this.#record) }
+    const snapshot = this.fold.snapshot(this.topic.stored, this.#record)
+    return { epoch: this.topic.epochAt(snapshot.seq), ...snapshot }
   }
 
   /** The store holds a newer record; call it after its events are in the topic. */

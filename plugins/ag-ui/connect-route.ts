@@ -39,7 +39,7 @@ export async function handleConnect (scope: AgUiScope, request: FastifyRequest, 
   const isActive = isRunning(run)
   // Without the echo the first frame does not bring the transcript that a fresh client needs.
   if (isActive && scope.options.mapping.echoInput === true) return followFromStart(scope, reply, run)
-  return followRun(scope, reply, run, { own: false, ...snapshotOf(run, isActive ? undefined : (events) => withOpenInterrupts(events, open)) })
+  return followRun(scope, reply, run, { own: false, ...snapshotOf(run, isActive ? undefined : (events) => withOpenInterrupts(events, open, run.record)) })
 }
 
 /**
@@ -69,7 +69,7 @@ async function findRun (
   engine: RunEngine, owner: Owner, protocol: string, { threadId, runId }: ConnectInput, cursor: Cursor | undefined, last: Run
 ): Promise<Run | undefined> {
   if (runId === undefined && cursor?.epoch === undefined) return last
-  if (cursor?.epoch !== undefined && last.topic.epoch !== cursor.epoch) {
+  if (cursor?.epoch !== undefined && last.topic.lastOf(cursor.epoch) === undefined) {
     const older = await engine.findByEpoch(owner, protocol, threadId, cursor.epoch)
     if (older !== undefined) return older
   }
@@ -79,7 +79,8 @@ async function findRun (
 
 /** Whether everything after the cursor can still be told. */
 function isKept ({ topic }: Run, { epoch, seq }: Cursor): boolean {
-  return epoch === topic.epoch && seq >= topic.oldest - 1 && seq <= topic.stored
+  const last = epoch === undefined ? undefined : topic.lastOf(epoch)
+  return last !== undefined && seq >= topic.oldest - 1 && seq <= Math.min(last, topic.stored)
 }
 
 function emptyRun ({ threadId, runId = randomUUID() }: ConnectInput): AgUiEvent[] {

@@ -96,6 +96,8 @@ class AgentMapping implements Mapping {
   readonly #converters = new Map<string, EventConverter>()
   readonly #context: StreamContext
   readonly #now: () => number
+  /** Whether the agent has been asked at all. */
+  #isFed = false
   /** What was thrown while converting; the run then ends in it. */
   #failure: { readonly thrown: unknown } | undefined
 
@@ -151,6 +153,7 @@ class AgentMapping implements Mapping {
 
   next (event: AgentEvent): void {
     if (this.#failure !== undefined || this.#guard.isEnded) return
+    this.#isFed = true
     // No closure here: this is called for each token.
     try {
       this.#convert(event)
@@ -175,7 +178,8 @@ class AgentMapping implements Mapping {
           now: this.#now
         })
         for (const ending of this.#guard.closing(terminal.type === 'RUN_ERROR')) this.#out.event(ending)
-        this.#calls.tellResumed(new Set(end.kind === 'paused' ? end.pending.map(pendingId) : []))
+        // An answer that nobody was given may have to be given again.
+        if (this.#isFed) this.#calls.tellResumed(new Set(end.kind === 'paused' ? end.pending.map(pendingId) : []))
         this.#out.event(terminal)
         if (terminal.type === 'RUN_ERROR') this.#finishAfterError(this.#out)
       })

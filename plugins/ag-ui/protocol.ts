@@ -1,4 +1,4 @@
-import { isObject, type Pending, toJson } from '../../lib/agent/index.ts'
+import { isObject, type Pending, pendingId, toJson } from '../../lib/agent/index.ts'
 import { type ExecutionInfo, type Projection, type RunEngine, type RunFailure, type RunFold, type RunProtocol, type RunSpec } from '../../lib/runs/index.ts'
 import { type RunRecord } from '../../lib/stores/index.ts'
 import { type MappingConfig } from './config.ts'
@@ -83,8 +83,12 @@ export class AgUiProtocol implements RunProtocol<TranscriptFold> {
     })
   }
 
-  /** A call of the page's own tool is answered by a message of the next run: it is no interrupt, unless the options say so (ag-ui 19.2). */
+  /**
+   * A call of the page's own tool is answered by a message of the next run: it is no interrupt, unless the options say so (ag-ui 19.2). What has
+   * no id could never be answered: its run fails, and the thread must not wait for it.
+   */
   interruptId (pending: Pending, run: RunRecord): string | undefined {
+    if (pendingId(pending).trim() === '') return undefined
     const { config } = this.#mountOf(run)
     if (pending.kind === 'external' && config.frontendToolOutcome === 'success') {
       const { name, metadata } = pending.toolCall

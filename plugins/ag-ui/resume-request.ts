@@ -1,5 +1,7 @@
 import { type ResumeClaim, type Run } from '../../lib/runs/index.ts'
-import { type Owner } from '../../lib/stores/index.ts'
+import { type InterruptRecord, type Owner } from '../../lib/stores/index.ts'
+import { contractMessage } from './contract.ts'
+import { RunErrorCode } from './errors.ts'
 import { detailOf, inputOf } from './protocol.ts'
 import { type AnsweredInterrupt, type Resume, resumeOf } from './resume.ts'
 import { resumedInput, viewOf } from './resumed-run.ts'
@@ -14,28 +16,43 @@ export type ReadAnswers =
 /** Looks what the request's thread waits for, and turns the request into the run that answers it. Claims nothing. */
 export async function readAnswers ({ host, protocol, options }: AgUiScope, owner: Owner, input: NormalisedInput): Promise<ReadAnswers> {
   const { engine } = host
+  const named = (input.resume ?? []).map(({ interruptId }) => interruptId)
   const open = await engine.openInterrupts(owner, protocol.name, input.threadId)
-  const last = open.length > 0 || givesUp(input) ? await engine.lastOf(owner, protocol.name, input.threadId) : undefined
-  if (open.length === 0 && isSpent(input, last)) return { kind: 'read', input, answered: [] }
-  const view = open.length > 0 ? viewOf(last) : undefined
-  const resume = resumeOf(input, open, view?.interrupts ?? new Map(), options)
+  const last = open.length + named.length > 0 ? await engine.lastOf(owner, protocol.name, input.threadId) : undefined
+  if (last === undefined) return answersTo(input, open, undefined, options)
+
+  const spent = open.length === 0 ? spentIds(last) : undefined
+  if (spent !== undefined && named.every((id) => spent.has(id))) {
+    const answersNothing = (input.resume ?? []).every(({ status }) => status === 'cancelled')
+    if (answersNothing) return { kind: 'read', input, answered: [] }
+    if (last.record.state === 'lost') return { kind: 'refused', code: RunErrorCode.contract, message: contractMessage({ kind: 'expired', open, missing: [], ids: named }) }
+  }
+  return answersTo(input, open, last, options)
+}
+
+function answersTo (input: NormalisedInput, open: readonly InterruptRecord[], last: Run | undefined, options: AgUiScope['options']): ReadAnswers {
+  const view = viewOf(last)
+  const resume = resumeOf(input, open, view.interrupts, options)
   if (resume.kind === 'refused') return resume
-  if (resume.kind === 'none' || view === undefined) return { kind: 'read', input, answered: [] }
+  if (resume.kind === 'none') return { kind: 'read', input, answered: [] }
   const { claim, answered } = resume.answers
   return { kind: 'read', input: resumedInput(input, answered, view, last === undefined ? undefined : inputOf(last.record)), answered, claim }
 }
 
-/** Whether a request does nothing but give up what its client believes to be open. */
-function givesUp ({ resume = [] }: NormalisedInput): boolean {
-  return resume.length > 0 && resume.every(({ status }) => status === 'cancelled')
-}
-
 /**
- * Whether a request gives up exactly what the thread's last run has answered without coming to a good end. Official clients keep their interrupts
- * until they see a run finish, and send nothing that leaves them out: this is how they get on after a failure, a stop or a lost connection.
+ * Interrupts that a client may still believe to be open although nobody can answer them any more: what the thread's last run has answered without coming to
+ * a good end, or has asked before its server was lost (R14). Official clients keep interrupts until they see a run finish, and start none that leaves
+ * one out: giving them up is how they get on.
  */
-function isSpent (input: NormalisedInput, last: Run | undefined): boolean {
-  if (last === undefined || !givesUp(input) || !['failed', 'cancelled', 'lost'].includes(last.record.state) || detailOf(last.record).answers === undefined) return false
-  const answered = new Set((inputOf(last.record).resume ?? []).map(({ interruptId }) => interruptId))
-  return (input.resume ?? []).every(({ interruptId }) => answered.has(interruptId))
+function spentIds (last: Run): ReadonlySet<string> {
+  const { record } = last
+  switch (record.state) {
+    case 'failed':
+    case 'cancelled':
+    case 'lost': {
+      const answered = detailOf(record).answers === undefined ? [] : inputOf(record).resume ?? []
+      return new Set([...answered.map(({ interruptId }) => interruptId), ...viewOf(last).interrupts.keys()])
+    }
+    default: return new Set()
+  }
 }

@@ -27,12 +27,12 @@ export function streamTopic (bus: EventBus, hub: SseHub, reply: FastifyReply, ke
   const from = options.from ?? 'live'
   const response = hub.open(reply)
   // Whoever starts live and is cut off before the first event would otherwise come back without a cursor, and miss what came meanwhile.
-  if (after === undefined && from === 'live') response.write(encodeFrame({ id: formatCursor(topic.epoch, topic.stored) }))
+  if (after === undefined && from === 'live') response.write(encodeFrame({ id: formatCursor(topic.epochAt(topic.stored), topic.stored) }))
   response.follow(topic, {
     view,
     after,
     from,
-    gap: ({ oldest }) => encodeFrame({ id: formatCursor(topic.epoch, oldest - 1), event: 'gap', data: JSON.stringify({ oldest }) })
+    gap: ({ oldest }) => encodeFrame({ id: formatCursor(topic.epochAt(oldest - 1), oldest - 1), event: 'gap', data: JSON.stringify({ oldest }) })
   })
   reply.request.log.debug({ topic: key, after }, 'topic streamed')
   return response

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { EventBus } from '../../../lib/bus/index.ts'
 import { memoryStore } from '../../../lib/stores/index.ts'
-import { ledgerView } from '../../helpers/ledger-protocol.ts'
-import { askFor, makeEngine, Reader, runOf, turn } from '../../helpers/run-engine.ts'
+import { ledger, ledgerView } from '../../helpers/ledger-protocol.ts'
+import { agentOf, approve, askFor, makeEngine, makePair, pause, Reader, runOf, turn } from '../../helpers/run-engine.ts'
 import { kindsOf, specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 
@@ -103,4 +103,69 @@ t.test('a start that fails meanwhile does not hold the closing up', async (t) =>
   hold.release()
   await t.rejects(start, { code: 'AGT_ERR_STORE_UNAVAILABLE' })
   await closed
+})
+
+t.test('an instance that was made for a run is closed once, whether its run waits, ends, or is given up', async (t) => {
+  const { engine, store, plan } = makeEngine(t)
+  const agents = [new ScriptedAgent(), new ScriptedAgent(), new ScriptedAgent()]
+  const [waits, runs, stays] = await Promise.all(agents.map(async (agent, index) =>
+    runOf(await engine.start(specOf(() => agent, { clientId: `r${index}`, session: `s${index}` })))))
+  const [waiting, running, staying] = agents
+  if (waits === undefined || runs === undefined || stays === undefined || waiting === undefined || running === undefined || staying === undefined) return t.fail()
+  await pause(waiting, waits)
+  // The last one goes on from a pause with the instance that was kept, and can not be ended.
+  await pause(staying, stays)
+  const { agent: _agent, ...rest } = specOf(staying)
+  runOf(await engine.resume(stays, { ...rest, decisions: [approve('c1')] }))
+  await Promise.all([running.called(), staying.called()])
+  await turn()
+  t.same(agents.map(({ closed }) => closed), [0, 0, 0])
+  plan.failBefore('runs.commit', { skip: 1, times: Infinity })
+  await engine.close({ timeoutMs: 20 })
+  plan.heal()
+  await turn()
+  t.same(agents.map(({ closed }) => closed), [1, 1, 1])
+  t.equal((await store.runs.get(waits.record.key))?.state, 'waiting')
+})
+
+t.test('an instance that closes without end holds the closing up no longer than allowed, and one that fails is logged', async (t) => {
+  const warnings: string[] = []
+  const logger = { debug () {}, info () {}, warn: (_fields: object, sentence: string) => { warnings.push(sentence) }, error () {}, child: () => logger }
+  const { engine } = makeEngine(t, { logger })
+  for (const [index, close] of [() => new Promise<void>(() => {}), () => Promise.reject(new Error('broken'))].entries()) {
+    const agent = new ScriptedAgent()
+    const made = agentOf((input, context) => agent.stream(input, context), { close })
+    const run = runOf(await engine.start(specOf(() => made, { clientId: `r${index}`, session: `s${index}` })))
+    await pause(agent, run)
+  }
+  await engine.close({ timeoutMs: 20 })
+  t.same(warnings, ['closing an agent failed'])
+})
+
+t.test('an instance that is kept for a run is closed when another node goes on with it', async (t) => {
+  const { a, b } = makePair(t)
+  b.engine.register(ledger)
+  const agent = new ScriptedAgent()
+  const run = runOf(await a.engine.start(specOf(() => agent)))
+  await pause(agent, run)
+  const there = await b.engine.find({}, 'ledger', 'r1')
+  if (there === undefined) return t.fail()
+  const other = new ScriptedAgent()
+  const resumed = runOf(await b.engine.resume(there, { ...specOf(other), decisions: [approve('c1')] }))
+  await pause(other, resumed, 'c2')
+  t.equal(agent.closed, 0)
+  // Its node may still be asked to go on, with what it has kept.
+  const { agent: _agent, ...rest } = specOf(agent)
+  const back = runOf(await a.engine.resume(run, { ...rest, decisions: [approve('c2')] }))
+  t.not(back, run)
+  await pause(agent, back, 'c3')
+  await turn()
+  t.equal(agent.closed, 0)
+  const again = runOf(await b.engine.resume(there, { ...specOf(other), decisions: [approve('c3')] }))
+  const last = await other.called()
+  await a.engine.find({}, 'ledger', 'r1')
+  await turn()
+  t.equal(agent.closed, 1)
+  last.finish()
+  await again.ended
 })

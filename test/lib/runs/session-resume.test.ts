@@ -184,3 +184,40 @@ t.test('a link that can not be written is logged, and the run goes on', async (t
   }
   t.ok(warnings.includes('a resumed run could not be linked'))
 })
+
+t.test('an answer that no agent was given opens the question again', async (t) => {
+  const setUp = makeEngine(t)
+  const { engine, store } = setUp
+  const agent = new ScriptedAgent()
+  const first = await paused(setUp, agent)
+  const answer = (overrides: Partial<RunSpec>) => engine.start(spec(agent, { clientId: 'r2', resumes: { interrupts: ['int:c1'], decisions: [approve('c1')] }, ...overrides }))
+  const failing: Partial<RunSpec>[] = [
+    { agent: () => { throw new Error('no agent') } },
+    { prepareContext: () => { throw new Error('no context') } },
+    { denyRules: [{ toolName: 'x', behavior: 'deny' } as never] }
+  ]
+  for (const overrides of failing) {
+    const run = runOf(await answer(overrides))
+    t.match(await run.ended, { state: 'failed' })
+    t.match(await store.interrupts.list(first.record.key), [{ state: 'open' }])
+    t.strictSame((await store.interrupts.list(first.record.key)).map(({ decision, claim }) => [decision, claim]), [[undefined, undefined]])
+  }
+  t.equal(agent.executions.length, 1)
+  const run = runOf(await answer({}))
+  const execution = await agent.called()
+  await execution.say(...resultOf('c1'))
+  execution.finish()
+  await run.ended
+  t.match(await store.interrupts.list(first.record.key), [{ state: 'done', outcome: { state: 'success' } }])
+})
+
+t.test('answers are taken by the pause that they were meant for, and by no later one', async (t) => {
+  const setUp = makeEngine(t)
+  const { engine } = setUp
+  const agent = new ScriptedAgent()
+  const first = await paused(setUp, agent)
+  const answer = (run: string) => engine.start(spec(agent, { clientId: 'r2', resumes: { run, interrupts: ['int:c1'], decisions: [approve('c1')] } }))
+  t.match(await answer('another'), { kind: 'interrupts', problem: { kind: 'taken', ids: ['int:c1'] } })
+  t.equal((await answer(first.record.key.id)).kind, 'started')
+  await engine.stopSession({}, 'envelope', 's1')
+})

@@ -166,3 +166,35 @@ t.test('getTextContent joins what is text, in a message or its content', async (
   t.equal(getTextContent({ id: 'a', role: 'assistant' }), '')
   t.equal(getTextContent({ id: 'p', role: 'activity', activityType: 'PLAN', content: { role: 'user', content: 'x' } }), '')
 })
+
+t.test('a call has one result', async (t) => {
+  const asking: Message = { id: 'a', role: 'assistant', toolCalls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }] }
+  const tool = (id: string, content = id): Message => ({ id, role: 'tool', toolCallId: 'c', content })
+  const speak: Message = { id: 'u', role: 'user', content: 'Go on' }
+  const idsOf = (messages: readonly Message[], answers?: ReadonlyMap<string, Msg | undefined>): string[] => toMsgs(messages, { ...answers !== undefined && { answers } }).messages.map(({ id }) => id)
+  const stateOf = (messages: readonly Message[], answers?: ReadonlyMap<string, Msg | undefined>): unknown =>
+    toMsgs(messages, { ...answers !== undefined && { answers } }).messages.flatMap(({ content }) => content).find(({ type }) => type === 'tool_use')
+
+  t.test('the first, unless this server has said another', async (t) => {
+    t.strictSame(idsOf([asking, tool('one'), tool('two')]), ['a', 'one'])
+    t.strictSame(idsOf([asking, tool('made-up'), tool('act:c'), speak]), ['a', 'act:c', 'u'])
+    t.strictSame(idsOf([asking, tool('act:c'), tool('made-up')]), ['a', 'act:c'])
+  })
+
+  t.test('one that says so, once its user has spoken again', async (t) => {
+    t.strictSame(idsOf([asking]), ['a'])
+    t.strictSame(idsOf([asking, speak]), ['a', 'agui-unanswered-c', 'u'])
+    t.strictSame(idsOf([asking, speak, { ...asking, id: 'b', toolCalls: [{ id: 'd', type: 'function', function: { name: 'f', arguments: '{}' } }] }]), ['a', 'agui-unanswered-c', 'u', 'b'])
+  })
+
+  t.test('that which was decided, in its place, or at the end where the transcript does not show the call', async (t) => {
+    const answer: Msg = { id: 'agui-resume-x', role: 'TOOL', content: [] }
+    for (const transcript of [[asking, speak], [asking, tool('made-up'), speak]]) {
+      t.strictSame(idsOf(transcript, new Map([['c', answer]])), ['a', 'agui-resume-x', 'u'])
+      t.match(stateOf(transcript, new Map([['c', answer]])), { state: 'finished' })
+      t.strictSame(idsOf(transcript, new Map([['c', undefined]])), ['a', 'u'])
+      t.match(stateOf(transcript, new Map([['c', undefined]])), { state: 'pending' })
+    }
+    t.strictSame(idsOf([speak], new Map([['c', answer], ['d', undefined]])), ['u', 'agui-resume-x'])
+  })
+})

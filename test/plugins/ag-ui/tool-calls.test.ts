@@ -1,7 +1,9 @@
 import t from 'tap'
 import { type AgentEventInit } from '../../../lib/agent/index.ts'
+import { type ResumedCall } from '../../../plugins/ag-ui/resumed-run.ts'
 import { type NormalisedInput } from '../../../plugins/ag-ui/schemas.ts'
-import { between, call, input, legacyInput, result, terminal, text } from './project.ts'
+import { type RunEnd } from '../../../plugins/ag-ui/terminal.ts'
+import { between, call, input, legacyInput, message, result, terminal, text } from './project.ts'
 
 const asked: NormalisedInput['messages'] = [
   { id: 'a1', role: 'assistant', toolCalls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }] }
@@ -194,5 +196,57 @@ t.test('a run that waits for tools of the page', async (t) => {
   t.test('takes the agent\'s word over the name for where a call runs', async (t) => {
     const own = { type: 'TOOL_CALL_START', replyId: 'r', toolCallId: 'c2', toolCallName: 'paint', executor: 'agent' } as const
     t.match(terminal({ ...paused, pending: pending.slice(0, 1) }, {}, { input: page }, [own]), { outcome: { type: 'interrupt', interrupts: [{ id: 'r:c2' }] } })
+  })
+})
+
+t.test('calls that were answered for this run', async (t) => {
+  const output = [{ type: 'text' as const, text: 'from outside' }]
+  const outside: ResumedCall = { id: 'c1', wireId: 'c1', result: { messageId: 'agui-resume-r:c1', output, state: 'success' } }
+  const told = { type: 'TOOL_CALL_RESULT', messageId: 'agui-resume-r:c1', toolCallId: 'c1', content: 'from outside', role: 'tool' }
+  const asking: NormalisedInput = { ...input, messages: asked }
+  const of = (events: readonly AgentEventInit[], resumed: ResumedCall, end?: RunEnd): unknown => between(events, {}, { input: asking, resumed: [resumed] }, end)
+
+  t.test('tell the arguments that they ran with, beside the state', async (t) => {
+    const edited: ResumedCall = { id: 'c1', wireId: 'c1', editedArgs: { a: 1 } }
+    t.match(of(result('act', 'c1', 'ok'), edited), [{ content: 'ok', metadata: { 'agentscope.editedArgs': { a: 1 } } }])
+    t.match(of(result('act', 'c1', 'boom', 'error'), edited), [{ metadata: { 'agentscope.editedArgs': { a: 1 }, 'agentscope.toolState': 'ERROR' } }])
+  })
+
+  t.test('get their result from outside where the agent tells none, after everything that is open', async (t) => {
+    t.strictSame(of([text('r2', 'Thanks')], outside), [
+      { type: 'TEXT_MESSAGE_START', messageId: 'r2', role: 'assistant' },
+      { type: 'TEXT_MESSAGE_CONTENT', messageId: 'r2', delta: 'Thanks' },
+      { type: 'TEXT_MESSAGE_END', messageId: 'r2' },
+      told
+    ])
+    t.match(of([text('r2', 'x')], { ...outside, result: { messageId: 'm', output: [], state: 'interrupted' } }), [{}, {}, {}, { content: '', metadata: { 'agentscope.toolState': 'INTERRUPTED' } }])
+    t.match(of([text('r2', 'x')], outside, { kind: 'failed', error: { code: 'x', message: 'x' } }), [{}, {}, {}, told])
+  })
+
+  t.test('get it once, and in the agent\'s own words', async (t) => {
+    t.strictSame(of([...result('act', 'c1', 'own'), ...result('act', 'c1', 'again')], outside), [{ ...told, messageId: 'act:c1', content: 'own' }])
+  })
+
+  t.test('get none where their client has it, where they wait again, and where no agent was asked', async (t) => {
+    t.strictSame(of(result('act', 'c1', 'own'), { ...outside, isTold: true }), [])
+    t.strictSame(of([{ type: 'CUSTOM', name: 'x', value: {} }], { ...outside, isTold: true }), [{ type: 'CUSTOM', name: 'x', value: {} }])
+    const pending: RunEnd = { kind: 'paused', message, interrupts: [], pending: [{ kind: 'external', replyId: 'r', toolCall: { type: 'tool_use', id: 'c1', name: 'f', input: {} } }] }
+    t.strictSame(of([{ type: 'AGENT_START' }], outside, pending), [])
+    t.strictSame(of([], outside, { kind: 'failed', error: { code: 'x', message: 'x' } }), [])
+  })
+
+  t.test('keep the id that their client knows them by', async (t) => {
+    const renamed: ResumedCall = { id: 'c', wireId: 'c:before' }
+    const messages: NormalisedInput['messages'] = [
+      { id: 'a0', role: 'assistant', toolCalls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }] }, { id: 't0', role: 'tool', toolCallId: 'c', content: 'old' },
+      { id: 'a1', role: 'assistant', toolCalls: [{ id: 'c:before', type: 'function', function: { name: 'f', arguments: '{}' } }] }
+    ]
+    const run = { input: { ...input, messages }, resumed: [renamed], knownCalls: new Set(['c']) }
+    t.match(between(result('act', 'c', 'ok'), {}, run), [{ toolCallId: 'c:before', content: 'ok' }])
+    t.match(between([...call('r', 'c', 'f'), ...result('act', 'c', 'ok')], {}, run), [{ type: 'TOOL_CALL_RESULT', toolCallId: 'c:before' }])
+    const pending: RunEnd = { kind: 'paused', message, interrupts: [], pending: [{ kind: 'confirm', replyId: 'r', toolCall: { type: 'tool_use', id: 'c', name: 'f', input: {} } }] }
+    t.match(terminal(pending, {}, run), { outcome: { interrupts: [{ id: 'r:c', toolCallId: 'c:before' }] } })
+    // A child's call is another one.
+    t.match(between([{ type: 'TOOL_RESULT_END', toolCallId: 'c', state: 'success', source: 'main/child' }], { subagentEvents: 'flatten' }, run), [{ toolCallId: 'c' }])
   })
 })

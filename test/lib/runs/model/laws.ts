@@ -5,6 +5,7 @@ import { ledger } from '../../../helpers/ledger-protocol.ts'
 import { specOf } from '../../../helpers/run-specs.ts'
 import { agentOf } from '../../../helpers/run-engine.ts'
 import { type Known } from './known.ts'
+import { Listener } from './listener.ts'
 import { type World } from './world.ts'
 
 interface Line { readonly kind?: string, readonly end?: string, readonly error?: string, readonly code?: string }
@@ -85,7 +86,15 @@ async function * ofRun (world: World, engine: RunEngine, known: Known): AsyncGen
   }
   // R20: its owner finds it.
   const found = await engine.find(spec.owner, spec.protocol.name, spec.clientId, spec.session)
-  if (found?.record.key.id !== key.id) yield `is found as ${found?.record.key.id}`
+  if (found?.record.key.id !== key.id) { yield `is found as ${found?.record.key.id}`; return }
+  // R1: a cursor of what was told and never stored is answered by a gap, never taken for what is stored in its place.
+  if (!found.topic.isEnded && record.state !== 'waiting') return
+  for (const [seq, data] of seen) {
+    if (stored.get(seq) === undefined || stored.get(seq) === data) continue
+    const back = new Listener(found, { isWatching: true, after: seq, epoch: run.topic.epochAt(seq) })
+    if (back.heard[0]?.kind !== 'gap') yield `takes the cursor of ${data.slice(0, 80)} for one of ${stored.get(seq)?.slice(0, 80)}`
+    back.leave()
+  }
 }
 
 /** R12: what is folded is what was told, and nothing is trimmed before it is folded. */

@@ -11,6 +11,8 @@ export type Heard =
 export interface ListenOptions {
   readonly level?: keyof typeof LEDGER_LEVELS
   readonly after?: number
+  /** Epoch of the cursor. @default the run's present one */
+  readonly epoch?: string
   /** The run's own caller: ahead of the store, and waited for. */
   readonly isOwn?: boolean
   /** Ahead of the store, and not waited for: the test's own eyes. */
@@ -43,7 +45,7 @@ export class Listener {
       view: ledgerView(this.level),
       upTo: this.#readsAhead ? 'last' : 'stored',
       lossless: this.isOwn,
-      ...this.after > 0 && { after: { epoch: topic.epoch, seq: this.after } },
+      ...this.after > 0 && { after: { epoch: options.epoch ?? topic.epoch, seq: this.after } },
       sink: {
         write: (chunk) => {
           for (const line of Buffer.from(chunk).toString('latin1').split('\n')) {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { logEvent, memoryStore } from '../../../../lib/stores/index.ts'
 import { checkFrames, checkOrder, typesOf, type WireEvent } from '../../../helpers/ag-ui-check.ts'
 import { eventsOf, readUntil, request, serveApp, snapshotOf, type TestServer } from '../../../helpers/ag-ui-app.ts'
 import { type ReceivedFrame, type SseClient } from '../../../helpers/sse-client.ts'
@@ -233,4 +234,44 @@ t.test('connect is refused as run is: its own input, Accept, and nothing started
     t.match(response.json(), { error: { code: 'INVALID_INPUT_ERROR' } })
   }
   t.strictSame(agent.calls, [])
+})
+
+t.test('a cursor of what was told and never stored gets the snapshot and the end, not what was stored in its place', async (t) => {
+  const agent = steered()
+  const store = memoryStore()
+  const first = await serveApp(t, { agent, store })
+  const other = await serveApp(t, { agent, store })
+  const { client, run, seen } = await running(first, agent, 3)
+  const record = (await first.host.engine.lastOf({}, 'ag-ui', 'thread'))?.record
+  if (record === undefined) return t.fail()
+  // Another node takes the run for lost, and ends it.
+  const { key, epoch } = record
+  await store.leases.release(key, record.fence)
+  const taken = await store.leases.takeover(key, { node: 'other', op: 'take', ms: 1_000 })
+  if (taken.kind !== 'taken') return t.fail()
+  const end = { type: 'RUN_ERROR', message: 'The node is gone.', code: 'NODE_LOST' }
+  t.equal(taken.last, seen.length)
+  await store.runs.commit(key, { version: taken.record.version, fence: taken.fence, op: 'end' }, {
+    patch: { state: 'lost', end: { kind: 'lost', code: 'NODE_LOST' }, endedAt: Date.now() },
+    firstSeq: taken.last + 1,
+    events: [logEvent(taken.last + 1, JSON.stringify(end))]
+  })
+  run.say('unstored')
+  run.say('as well')
+  const told = await client.rest()
+  t.match(told.map(({ id }) => id).slice(0, 1), [`${epoch}.${seen.length + 1}`], 'told ahead of the store')
+  const id = `${epoch}-2.${seen.length + 1}`
+  for (const server of [first, other]) {
+    for (const stale of [...told.map((frame) => frame.id), `${epoch}-3.2`]) {
+      const events = await snapshotOf(await server.rejoin({ threadId: 'thread' }, stale))
+      t.strictSame(typesOf(events), ['RUN_STARTED', 'MESSAGES_SNAPSHOT', 'RUN_ERROR'], stale)
+      t.match(events.at(-1), end)
+    }
+    for (const [index, frame] of seen.entries()) {
+      const frames = await (await server.rejoin({ threadId: 'thread' }, frame.id)).rest()
+      t.strictSame(frames.slice(0, -1), seen.slice(index + 1), 'what was stored keeps its id')
+      t.match(frames.at(-1), { id, data: JSON.stringify(end) })
+    }
+    t.strictSame(await (await server.rejoin({ threadId: 'thread' }, id)).rest(), [])
+  }
 })

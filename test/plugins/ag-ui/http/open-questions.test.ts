@@ -172,6 +172,30 @@ t.test('a waiting answer that is superseded before its turn leaves the question 
   t.equal(agent.runs.length, 1)
 })
 
+t.test('a question whose server was lost with its agent has expired: a page is told, and gives it up', async (t) => {
+  const { server, tool } = await asked(t)
+  const { store } = server
+  const [run] = (await store.index.list({}, { protocol: 'ag-ui', limit: 1 })).runs
+  if (run === undefined) throw new Error('There is no run.')
+  // What a node does that finds it (R14).
+  const taken = await store.leases.acquire(run.key, { node: 'other', op: 'a', ms: 1_000 })
+  if (taken.kind !== 'acquired') throw new Error(taken.kind)
+  const { record: { version, lastSeq }, fence } = taken
+  const end = { kind: 'lost', code: 'NODE_LOST', message: 'The server that ran this was lost.' }
+  await store.runs.commit(run.key, { version, fence, op: 'b' }, { patch: { state: 'lost', end, endedAt: 7 }, firstSeq: lastSeq + 1, events: [], closeInterrupts: true })
+
+  t.strictSame((await shown(server)).slice(1), [
+    { type: 'MESSAGES_SNAPSHOT', messages: ASKED },
+    { type: 'RUN_ERROR', code: 'NODE_LOST', message: end.message, timestamp: 7 }
+  ])
+  const next = [...ASKED, { id: 'u2', role: 'user', content: 'And now?' }]
+  const expired = { code: 'AGUI_INTERRUPT_CONTRACT_ERROR', message: `The interrupt has expired and can only be cancelled: ${ID}.` }
+  t.match((await eventsOf(await server.run({ runId: 'two', messages: next, resume: YES }), { ids: false }))[1], expired)
+  t.match((await eventsOf(await server.run({ runId: 'two', messages: next, resume: [answer('x', { approved: true })] }), { ids: false }))[1], { message: 'The thread has no open interrupt that resume could answer: x.' })
+  t.match((await eventsOf(await server.run({ runId: 'two', messages: next, resume: [answer(ID, undefined, 'cancelled')] }))).at(-1), { outcome: { type: 'success' } })
+  t.strictSame(tool.ran, [])
+})
+
 /** The server once more, on what the store has kept. */
 async function restart (t: Test, store: Store, { server, tool }: Pick<Asked, 'server' | 'tool'>, options: AppOptions = {}): Promise<Asked> {
   await server.app.close()

@@ -229,7 +229,9 @@ t.test('a thread that is busy is told so after its contract', async (t) => {
   await client.rest()
 })
 
-t.test('a suspended call without an id cannot be answered: the run that makes it fails', async (t) => {
-  const server = await serveApp(t, { agent: scripted([{ type: 'REQUIRE_INPUT', requests: [{ id: ' ', reason: 'input_required' }] }]) })
+t.test('what has no id cannot be answered: the run that asks fails, and its thread waits for nothing', async (t) => {
+  const asking = scripted([{ type: 'REQUIRE_INPUT', requests: [{ id: ' ', reason: 'input_required' }] }])
+  const server = await serveApp(t, { agents: { asking, working: approving([]) }, defaultAgent: 'asking' })
   t.match((await eventsOf(await server.run())).at(-1), { type: 'RUN_ERROR', code: 'INVALID_INPUT_ERROR', message: 'A call that waits for its answer has no id.' })
+  t.match((await eventsOf(await server.run({ runId: 'two' }, { path: '/agui/run/working' }))).at(-1), { outcome: { type: 'success' } })
 })
