@@ -2,7 +2,7 @@ import { type ResumeClaim, type Run } from '../../lib/runs/index.ts'
 import { type InterruptRecord, type Owner } from '../../lib/stores/index.ts'
 import { contractMessage } from './contract.ts'
 import { RunErrorCode } from './errors.ts'
-import { detailOf, inputOf } from './protocol.ts'
+import { inputOf } from './protocol.ts'
 import { type AnsweredInterrupt, type Resume, resumeOf } from './resume.ts'
 import { resumedInput, viewOf } from './resumed-run.ts'
 import { type NormalisedInput } from './schemas.ts'
@@ -16,15 +16,15 @@ export type ReadAnswers =
 /** Looks what the request's thread waits for, and turns the request into the run that answers it. Claims nothing. */
 export async function readAnswers ({ host, protocol, options }: AgUiScope, owner: Owner, input: NormalisedInput): Promise<ReadAnswers> {
   const { engine } = host
-  const named = (input.resume ?? []).map(({ interruptId }) => interruptId)
+  const { resume = [] } = input
+  const named = resume.map(({ interruptId }) => interruptId)
   const open = await engine.openInterrupts(owner, protocol.name, input.threadId)
   const last = open.length + named.length > 0 ? await engine.lastOf(owner, protocol.name, input.threadId) : undefined
   if (last === undefined) return answersTo(input, open, undefined, options)
 
   const spent = open.length === 0 ? spentIds(last) : undefined
   if (spent !== undefined && named.every((id) => spent.has(id))) {
-    const answersNothing = (input.resume ?? []).every(({ status }) => status === 'cancelled')
-    if (answersNothing) return { kind: 'read', input, answered: [] }
+    if (resume.every(({ status }) => status === 'cancelled')) return { kind: 'read', input, answered: [] }
     if (last.record.state === 'lost') return { kind: 'refused', code: RunErrorCode.contract, message: contractMessage({ kind: 'expired', open, missing: [], ids: named }) }
   }
   return answersTo(input, open, last, options)
@@ -36,7 +36,7 @@ function answersTo (input: NormalisedInput, open: readonly InterruptRecord[], la
   if (resume.kind === 'refused') return resume
   if (resume.kind === 'none') return { kind: 'read', input, answered: [] }
   const { claim, answered } = resume.answers
-  return { kind: 'read', input: resumedInput(input, answered, view, last === undefined ? undefined : inputOf(last.record)), answered, claim }
+  return { kind: 'read', input: resumedInput(input, answered, view), answered, claim }
 }
 
 /**
@@ -50,8 +50,8 @@ function spentIds (last: Run): ReadonlySet<string> {
     case 'failed':
     case 'cancelled':
     case 'lost': {
-      const answered = detailOf(record).answers === undefined ? [] : inputOf(record).resume ?? []
-      return new Set([...answered.map(({ interruptId }) => interruptId), ...viewOf(last).interrupts.keys()])
+      const { resume = [] } = inputOf(record)
+      return new Set([...resume.map(({ interruptId }) => interruptId), ...viewOf(last).interrupts.keys()])
     }
     default: return new Set()
   }

@@ -1,4 +1,4 @@
-import { type ContentBlock, type Decision, isObject, type JsonObject, pendingId, resolveDecisions, validateJson } from '../../lib/agent/index.ts'
+import { type ContentBlock, type Decision, isObject, type JsonObject, pendingId, resolveDecisions, type ToolResultBlock, validateJson } from '../../lib/agent/index.ts'
 import { checkNamed, type InterruptProblem, type ResumeClaim } from '../../lib/runs/index.ts'
 import { type InterruptRecord } from '../../lib/stores/index.ts'
 import { contractMessage } from './contract.ts'
@@ -42,14 +42,18 @@ export type Resume =
   | { readonly kind: 'answered', readonly answers: Answers }
   | { readonly kind: 'refused', readonly code: string, readonly message: string }
 
-/** An open interrupt and the answer to it. */
-interface Pair {
+/** An open interrupt. */
+interface Question {
   readonly record: InterruptRecord
   readonly interrupt: Interrupt
-  readonly entry: ResumeEntry
-  /** The client's own message with the call's result. */
+  /** The client's own message with the result of a call that is executed outside. */
   readonly result: ToolMessage | undefined
-  /** Whether that message is the answer, as there is no entry. */
+}
+
+/** A question and its answer. */
+interface Pair extends Question {
+  readonly entry: ResumeEntry
+  /** Whether the client's message is the answer, as there is no entry. */
   readonly isByMessage: boolean
 }
 
@@ -59,24 +63,23 @@ interface Pair {
  * @param told the open interrupts as their client was told of them, by id; what is missing is made from the record
  */
 export function resumeOf (input: NormalisedInput, open: readonly InterruptRecord[], told: ReadonlyMap<string, Interrupt>, options: ResumeOptions): Resume {
-  const interrupts = new Map(open.map(({ id, pending, expiresAt }) => [id, told.get(id) ?? interruptOf(pending, { id, expiresAt })]))
   const results = new Map(input.messages.flatMap((message) => message.role === 'tool' ? [[message.toolCallId, message] as const] : []))
-  const resultOf = (id: string): ToolMessage | undefined => results.get(interrupts.get(id)?.toolCallId ?? '')
+  const asked = new Map(open.map((record): [string, Question] => {
+    const { id, pending, expiresAt } = record
+    const interrupt = told.get(id) ?? interruptOf(pending, { id, expiresAt })
+    return [id, { record, interrupt, result: pending.kind === 'external' ? results.get(interrupt.toolCallId ?? pending.toolCall.id) : undefined }]
+  }))
 
-  let entries = (input.resume ?? []).filter(({ interruptId }) => !options.lenientUnknown || interrupts.has(interruptId))
+  let entries = (input.resume ?? []).filter(({ interruptId }) => !options.lenientUnknown || asked.has(interruptId))
   // Row 2: tool messages answer too where they answer everything, as CopilotKit has it.
-  const isByMessage = entries.length === 0 && open.every(({ id, pending }) => pending.kind === 'external' && resultOf(id) !== undefined)
+  const isByMessage = entries.length === 0 && [...asked.values()].every(({ result }) => result !== undefined)
   if (isByMessage) entries = open.map(({ id }) => ({ interruptId: id, status: 'resolved' }))
   const problem = checkNamed(open, entries.map(({ interruptId }) => interruptId)) ?? expired(open, entries)
   if (problem !== undefined) return refused(contractMessage(problem))
   if (open.length === 0) return { kind: 'none' }
 
-  // Each of them is named exactly once.
-  const pairs = open.flatMap((record): Pair[] => {
-    const entry = entries.find(({ interruptId }) => interruptId === record.id)
-    const interrupt = interrupts.get(record.id)
-    return entry === undefined || interrupt === undefined ? [] : [{ record, interrupt, entry, result: resultOf(record.id), isByMessage }]
-  })
+  const byId = new Map(entries.map((entry) => [entry.interruptId, entry]))
+  const pairs = [...asked.values()].map((question): Pair => ({ ...question, isByMessage, entry: byId.get(question.record.id) as ResumeEntry })) // each is named
   for (const pair of pairs) {
     const mismatch = schemaMismatch(pair, options)
     if (mismatch !== undefined) return refused(mismatch)
@@ -90,9 +93,9 @@ export function resumeOf (input: NormalisedInput, open: readonly InterruptRecord
     kind: 'answered',
     answers: {
       claim: { interrupts: open.map(({ id }) => id), decisions, ...open[0] !== undefined && { run: open[0].run.id } },
-      answered: pairs.flatMap(({ interrupt, result }, index) => {
-        const decision = decisions[index] // in the order of what is pending
-        return decision === undefined ? [] : [{ decision, interrupt, isTold: decision.kind === 'result' && result !== undefined }]
+      answered: decisions.map((decision, index) => {
+        const { interrupt, result } = pairs[index] as Pair // as many, in the same order
+        return { decision, interrupt, isTold: result !== undefined }
       })
     }
   }
@@ -136,8 +139,9 @@ function answerOf ({ record: { id, pending }, entry: { status, payload }, result
 
 /** What a client's own message says came of a call. */
 function messageResult (message: ToolMessage): { readonly output: readonly ContentBlock[], readonly state: string } {
-  const [block] = toMsgs([message]).messages[0]?.content ?? []
-  return block?.type === 'tool_result' ? { output: block.output, state: block.state } : { output: [], state: 'success' }
+  const [block] = toMsgs([message]).messages.flatMap(({ content }) => content)
+  const { output, state } = block as ToolResultBlock // what a tool message with an id becomes
+  return { output, state }
 }
 
 function textOf (payload: unknown): string {

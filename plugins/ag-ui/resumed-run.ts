@@ -1,6 +1,7 @@
 import { type ContentBlock, type JsonObject, type Msg, type ToolResultState } from '../../lib/agent/index.ts'
 import { type Run } from '../../lib/runs/index.ts'
 import { type AgUiEvent, type Interrupt } from './event-schemas.ts'
+import { inputOf } from './protocol.ts'
 import { type AnsweredInterrupt } from './resume.ts'
 import { type Message, type NormalisedInput } from './schemas.ts'
 
@@ -24,6 +25,8 @@ export interface ThreadView {
   readonly state: { readonly value: unknown } | undefined
   /** What the last run told its client to answer, by id. */
   readonly interrupts: ReadonlyMap<string, Interrupt>
+  /** The last run's request. */
+  readonly request: NormalisedInput | undefined
 }
 
 /** Reads where a run left its thread. */
@@ -34,25 +37,30 @@ export function viewOf (run: Run | undefined): ThreadView {
   const state = events.find((event) => event.type === 'STATE_SNAPSHOT')
   const terminal = events.at(-1)
   const interrupts = terminal?.type === 'RUN_FINISHED' && terminal.outcome?.type === 'interrupt' ? terminal.outcome.interrupts : []
-  return { messages, state: state === undefined ? undefined : { value: state.snapshot }, interrupts: new Map(interrupts.map((interrupt) => [interrupt.id, interrupt])) }
+  return {
+    messages,
+    state: state === undefined ? undefined : { value: state.snapshot },
+    interrupts: new Map(interrupts.map((interrupt) => [interrupt.id, interrupt])),
+    request: run === undefined ? undefined : inputOf(run.record)
+  }
 }
 
 /**
  * The request as it is run. One that brings answers and no messages goes on where the thread stands (R21). Results that a client has made
  * up for calls which wait for an approval are left out: CopilotKit sends its user's answer that way too (ag-ui 20.6).
  */
-export function resumedInput (input: NormalisedInput, answered: readonly AnsweredInterrupt[], view: ThreadView, paused: NormalisedInput | undefined): NormalisedInput {
+export function resumedInput (input: NormalisedInput, answered: readonly AnsweredInterrupt[], view: ThreadView): NormalisedInput {
   const asked = new Set(answered.flatMap(({ decision, interrupt: { toolCallId } }) => decision.kind === 'confirm' && toolCallId !== undefined ? [toolCallId] : []))
-  const messages = input.messages.length > 0 ? input.messages : view.messages
-  const whole = input.messages.length > 0 ? input : withStored(input, view, paused)
-  return { ...whole, messages: messages.filter((message) => message.role !== 'tool' || !asked.has(message.toolCallId)) }
+  const whole = input.messages.length > 0 ? input : withStored(input, view)
+  return { ...whole, messages: whole.messages.filter((message) => message.role !== 'tool' || !asked.has(message.toolCallId)) }
 }
 
-function withStored (input: NormalisedInput, { state }: ThreadView, paused: NormalisedInput | undefined): NormalisedInput {
+function withStored (input: NormalisedInput, { messages, state, request = input }: ThreadView): NormalisedInput {
   return {
     ...input,
-    tools: input.tools.length > 0 ? input.tools : paused?.tools ?? [],
-    context: input.context.length > 0 ? input.context : paused?.context ?? [],
+    messages: [...messages],
+    tools: input.tools.length > 0 ? input.tools : request.tools,
+    context: input.context.length > 0 ? input.context : request.context,
     ...input.state === undefined && state !== undefined && { state: state.value }
   }
 }

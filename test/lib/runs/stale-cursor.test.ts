@@ -31,7 +31,6 @@ async function takeOver (store: Store, { key, fence }: RunRecord): Promise<void>
   })
 }
 
-
 t.test('a caller who saw what was never stored comes back to a gap, not to the end that was stored in its place', async (t) => {
   const clock = VirtualClock.install()
   t.teardown(() => { clock.uninstall() })

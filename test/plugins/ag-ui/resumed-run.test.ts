@@ -33,25 +33,25 @@ t.test('the agent\'s transcript gets results under the client\'s ids, and nothin
 
 const tool = (toolCallId: string): Message => ({ id: `t-${toolCallId}`, role: 'tool', toolCallId, content: 'made up' })
 const request: NormalisedInput = { threadId: 'thread', runId: 'two', messages: [], tools: [], context: [] }
-const view: ThreadView = { messages: [{ id: 'u1', role: 'user', content: 'Hi' }, tool('wire-a')], state: { value: { n: 1 } }, interrupts: new Map() }
 const paused: NormalisedInput = { ...request, runId: 'one', tools: [{ name: 'paint', description: '' }], context: [{ description: 'd', value: 'v' }], forwardedProps: { secret: 1 } }
+const view: ThreadView = { messages: [{ id: 'u1', role: 'user', content: 'Hi' }, tool('wire-a')], state: { value: { n: 1 } }, interrupts: new Map(), request: paused }
 
 t.test('a request with its own messages is run as it is, without results of what waits for an approval', async (t) => {
   const messages: Message[] = [tool('wire-a'), tool('c'), tool('other')]
-  t.strictSame(resumedInput({ ...request, messages }, all, view, paused), { ...request, messages: messages.slice(1) })
+  t.strictSame(resumedInput({ ...request, messages }, all, view), { ...request, messages: messages.slice(1) })
 })
 
 t.test('a request without messages goes on where the thread stands', async (t) => {
-  t.strictSame(resumedInput(request, all, view, paused), {
+  t.strictSame(resumedInput(request, all, view), {
     ...request, messages: view.messages.slice(0, 1), tools: paused.tools, context: paused.context, state: { n: 1 }
   })
   const own = { ...request, tools: [{ name: 'own', description: '' }], context: [{ description: 'own', value: '' }], state: null }
-  t.strictSame(resumedInput(own, [], view, paused), { ...own, messages: view.messages })
-  t.strictSame(resumedInput(request, [], { messages: [], state: undefined, interrupts: new Map() }, undefined), request)
+  t.strictSame(resumedInput(own, [], view), { ...own, messages: view.messages })
+  t.strictSame(resumedInput(request, [], { messages: [], state: undefined, interrupts: new Map(), request: undefined }), request)
 })
 
 t.test('a thread without a run, or whose run keeps no fold, shows nothing', async (t) => {
-  const nothing = { messages: [], state: undefined, interrupts: new Map() }
+  const nothing = { messages: [], state: undefined, interrupts: new Map(), request: undefined }
   t.strictSame(viewOf(undefined), nothing)
-  t.strictSame(viewOf({ snapshot: () => undefined } as never), nothing)
+  t.strictSame(viewOf({ snapshot: () => undefined, record: { input: paused } } as never), { ...nothing, request: paused })
 })

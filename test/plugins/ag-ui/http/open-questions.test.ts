@@ -1,7 +1,7 @@
 // Questions outlive the page, the run that answered them in vain, and the server.
 import t, { type Test } from 'tap'
 import { type Agent } from '../../../../lib/agent/index.ts'
-import { memoryStore, type Store } from '../../../../lib/stores/index.ts'
+import { memoryStore, type Store, wrapStore } from '../../../../lib/stores/index.ts'
 import { type WireEvent } from '../../../helpers/ag-ui-check.ts'
 import { eventsOf, readUntil, serveApp, snapshotOf, type AppOptions, type TestServer } from '../../../helpers/ag-ui-app.ts'
 import { answer, approving, noted, type Approving, type NotedTool } from '../../../helpers/approving-agent.ts'
@@ -72,6 +72,35 @@ t.test('while the answer is being worked on, a page that rejoins follows that', 
   const events = await eventsOf(reader)
   t.match(events[0], { runId: 'two' })
   t.match(events.at(-1), { outcome: { type: 'success' } })
+})
+
+t.test('a page that rejoins while somebody answers is shown the thread of one moment', async (t) => {
+  let meanwhile: (() => Promise<unknown>) | undefined
+  const store = wrapStore(memoryStore(), async (operation, run) => {
+    const act = operation === 'interrupts.open' ? meanwhile : undefined
+    if (act !== undefined) meanwhile = undefined
+    // Read before it is answered, and looked at after.
+    const result = await run()
+    await act?.()
+    return result
+  })
+  const { server } = await asked(t, { store })
+  meanwhile = async () => await eventsOf(await server.run({ runId: 'two', messages: ASKED, resume: YES }))
+  const events = await shown(server)
+  t.match(events[0], { runId: 'two' })
+  t.strictSame(events.at(-1), { type: 'RUN_FINISHED', threadId: 'thread', runId: 'two', outcome: { type: 'success' } })
+})
+
+t.test('of two pages that answer at once, with runs queued, one is told that the other was faster', async (t) => {
+  const { server, tool } = await asked(t, { concurrency: 'queue' })
+  const ends = await Promise.all([true, false].map(async (approved) => {
+    const frames = await (await server.run({ runId: String(approved), messages: ASKED, resume: [answer(ID, { approved })] })).rest()
+    return JSON.parse(frames.at(-1)?.data ?? '') as WireEvent
+  }))
+  const isApproved = ends[0]?.type === 'RUN_FINISHED'
+  t.match(ends[isApproved ? 0 : 1], { type: 'RUN_FINISHED', outcome: { type: 'success' } })
+  t.match(ends[isApproved ? 1 : 0], { type: 'RUN_ERROR', code: 'AGUI_INTERRUPT_CONTRACT_ERROR' })
+  t.strictSame(tool.ran, isApproved ? [{ path: 'a' }] : [])
 })
 
 t.test('an answer whose agent could not even be made leaves the question open', async (t) => {
