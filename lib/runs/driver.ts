@@ -320,7 +320,7 @@ export class Driver implements Run, ExecutionHost {
     const lease = this.#lease
     lease?.drop()
     if (mayTell && lease?.isCurrent(performance.now()) === true) {
-      this.#log.tellUnstored(this.protocol.lost(this.#record, STORE_UNAVAILABLE))
+      this.#log.tellUnstored(this.#record, this.protocol.lost(this.#record, STORE_UNAVAILABLE))
       this.#record = { ...this.#record, state: 'failed', end: { kind: 'failed', code: STORE_UNAVAILABLE.code, message: STORE_UNAVAILABLE.message } }
     } else {
       this.#log.silence()

@@ -1,7 +1,7 @@
 import { type EventInit, type Topic } from '../bus/index.ts'
 import { type Barrier, type EventLog, type LogLimits, type RunRecord, type RunStore } from '../stores/index.ts'
 import { commitBarrier, HeldEvents, type BarrierResult } from './barrier.ts'
-import { epochOf } from './epoch.ts'
+import { epochOf, unstoredEpochOf } from './epoch.ts'
 import { type FoldCadence, foldCadence, FoldKeeper } from './fold.ts'
 import { type Emit, type EmitOptions, type RunProtocol, type Snapshot } from './protocol.ts'
 import { type ReplayLimits } from './spec.ts'
@@ -150,8 +150,10 @@ export class RunLog {
   }
 
   /** Tells the caller alone, who reads ahead of the store, and stores nothing. */
-  tellUnstored (events: readonly EventInit[]): void {
+  tellUnstored (record: RunRecord, events: readonly EventInit[]): void {
     this.silence()
+    // The store may hold the end whose acknowledgement was lost: who comes back is told that one, not taken to know it.
+    this.topic.renew(unstoredEpochOf(record))
     for (const event of events) this.topic.append(event)
   }
 

@@ -103,8 +103,9 @@ t.test('events keep their ids byte for byte over pauses, and on every node that 
   for (const fence of [1, 2, 3, 4]) {
     const own = fence === 1 ? epoch : `${epoch}-${fence}`
     t.equal(await other.engine.findByEpoch({}, 'ledger', 's1', own), fresh, own)
+    t.equal(await other.engine.findByEpoch({}, 'ledger', 's1', `${own}-unstored`), fresh, own)
   }
-  for (const strange of [`${epoch}-1`, `${epoch}-5`, `${epoch}-`, `${epoch}-x`, `${epoch}-02`, `${epoch}2`, 'other', '']) {
+  for (const strange of [`${epoch}-1`, `${epoch}-5`, `${epoch}-`, `${epoch}-x`, `${epoch}-02`, `${epoch}-5-unstored`, `${epoch}2`, 'other', '']) {
     t.equal(await other.engine.findByEpoch({}, 'ledger', 's1', strange), undefined, strange)
   }
 })
@@ -163,4 +164,29 @@ t.test('a run that is gone when its writers are asked for is unknown', async (t)
   await a.store.runs.delete(run.record.key)
   hold.release()
   t.equal(await looking, undefined)
+})
+
+t.test('a caller who was told that nothing is stored, while the end was, comes back to the end', async (t) => {
+  const clock = VirtualClock.install()
+  t.teardown(() => { clock.uninstall() })
+  const { engine, plan } = makeEngine(t, { storeTimeoutMs: 500 })
+  const agent = new ScriptedAgent()
+  const run = runOf(await engine.start(specOf(agent)))
+  const caller = new Reader(run, clientView, { upTo: 'last', from: 'start' })
+  const execution = await agent.called()
+  plan.failAfter('runs.commit', { times: Infinity })
+  execution.finish()
+  t.match(await clock.until(run.ended, 10_000, 'the end'), { end: { code: 'STORE_UNAVAILABLE' } })
+  await clock.advance(0)
+  const { epoch } = run.record
+  const lines = caller.lines
+  t.match(lines.at(-1), `${epoch}-unstored.${lines.length} {"kind":"error","code":"STORE_UNAVAILABLE"`)
+  plan.heal()
+  const found = await engine.findByEpoch({}, 'ledger', 's1', `${epoch}-unstored`)
+  if (found === undefined) return t.fail()
+  const back = new Reader(found, clientView, { after: `${epoch}-unstored.${lines.length}` })
+  t.equal(back.gaps.length, 1)
+  t.same(back.lines, idsOf(found))
+  t.match(back.lines.at(-1), new RegExp(`^${epoch}\\.5 {"kind":"success"`))
+  t.same(new Reader(found, clientView, { after: `${epoch}.1` }).lines, back.lines.slice(1))
 })
