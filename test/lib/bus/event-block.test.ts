@@ -1,6 +1,7 @@
 import t from 'tap'
 import fc from 'fast-check'
 import { type BusEvent, EventBus, EventList } from '../../../lib/bus/index.ts'
+import { sseView } from '../../../lib/sse/index.ts'
 
 const payload = fc.string({ unit: 'grapheme', maxLength: 12 }).map((text) => text.toWellFormed())
 const init = fc.record({
@@ -55,3 +56,21 @@ t.test('a block takes 256 events or 32 KB, and a larger event has one for itself
   t.strictSame(blocks, [[1, 256], [257, 301], [302, 302], [303, 303], [304, 304]])
   t.equal(topic.blockAfter(1_000), undefined)
 })
+
+for (const text of ['plain ', 'Übergröße 世界 ']) {
+  t.test(`a long log of short events is told whole from its blocks: ${text}`, async (t) => {
+    const topic = new EventBus({ replay: { maxEvents: 1_000 } }).topic('log')
+    const count = 30_000
+    for (let seq = 1; seq <= count; seq++) {
+      topic.append({ data: `${text}${seq}` })
+      if (seq % 100 === 0) topic.blockAfter(seq - 100)
+    }
+    const kept = Array.from({ length: 1_000 }, (_, index) => `${text}${count - 999 + index}`)
+    t.equal(topic.oldest, count - 999)
+    t.strictSame(topic.read(0).map(({ data }) => data), kept)
+    t.strictSame([topic.read(count - 500, 1)[0]?.data, topic.read(count - 900, 1)[0]?.data], [kept[500], kept[100]])
+    let told = ''
+    topic.attach({ view: sseView({ id: 'none' }), sink: { write (chunk) { told += String(chunk); return true }, gap () {}, end () {} } })
+    t.equal(told, kept.map((data) => `data: ${data}\n\n`).join(''))
+  })
+}
