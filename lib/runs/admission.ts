@@ -1,4 +1,4 @@
-import { type JsonValue, type Kv, type KvKey, type RunKey, type RunRecord } from '../stores/index.ts'
+import { type JsonValue, type Kv, type KvKey, type Owner, type RunKey, type RunRecord } from '../stores/index.ts'
 import { type Idempotency } from './spec.ts'
 
 const POLL_MS = 25
@@ -30,10 +30,19 @@ export class Admission {
     this.#options = options
   }
 
+  /** What a start under this key would find; `undefined`: it would be a new one. Claims nothing. Rejects when the store is away. */
+  async find (owner: Owner, protocol: string, idempotency: Idempotency): Promise<Exclude<AdmissionResult, { kind: 'admitted' }> | undefined> {
+    const entry = await this.#options.kv.get(keyOf(owner, protocol, idempotency)) as Entry | undefined // written by this class alone
+    const record = entry === undefined ? undefined : await this.#options.recordOf({ owner, protocol, id: entry.run })
+    if (entry === undefined || record === undefined) return undefined
+    const kind = meaningOf(entry, record, idempotency)
+    return kind === 'new' ? undefined : { kind, record }
+  }
+
   /** Claims a key for the run `run`. Rejects when the store is away. */
   async admit (run: RunKey, idempotency: Idempotency): Promise<AdmissionResult> {
     const { kv, ttlMs } = this.#options
-    const key: KvKey = { owner: run.owner, space: `dedupe ${run.protocol}`, key: idempotency.key }
+    const key = keyOf(run.owner, run.protocol, idempotency)
     const mine: Entry = { run: run.id, fingerprint: idempotency.fingerprint, at: Date.now() }
     const admitted: AdmissionResult = {
       kind: 'admitted',
@@ -51,8 +60,8 @@ export class Admission {
         else if (await this.#replace(key, theirs, mine)) return admitted
         continue
       }
-      if (theirs.fingerprint === mine.fingerprint) return { kind: 'existing', record }
-      if (idempotency.onOther !== 'new-unless-active' || record.state === 'pending' || record.state === 'running') return { kind: 'conflict', record }
+      const kind = meaningOf(theirs, record, idempotency)
+      if (kind !== 'new') return { kind, record }
       // Should this start fail, the recorded run is still what its own request finds.
       if (await this.#replace(key, theirs, mine)) return { kind: 'admitted', withdraw: async () => { await this.#replace(key, mine, theirs) } }
     }
@@ -63,4 +72,14 @@ export class Admission {
     const result = await kv.compareAndSet(key, theirs, mine, ttlMs)
     return result.kind === 'set'
   }
+}
+
+function keyOf (owner: Owner, protocol: string, { key }: Idempotency): KvKey {
+  return { owner, space: `dedupe ${protocol}`, key }
+}
+
+/** What a start means to the run that is recorded under its key. */
+function meaningOf (theirs: Entry, record: RunRecord, { fingerprint, onOther }: Idempotency): 'existing' | 'conflict' | 'new' {
+  if (theirs.fingerprint === fingerprint) return 'existing'
+  return onOther !== 'new-unless-active' || record.state === 'pending' || record.state === 'running' ? 'conflict' : 'new'
 }

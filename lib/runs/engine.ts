@@ -19,7 +19,7 @@ import { Reaper } from './reaper.ts'
 import { Resumer } from './resumer.ts'
 import { type Run } from './run.ts'
 import { Shelf } from './shelf.ts'
-import { type ResumeResult, type ResumeSpec, type RunSpec, type StartResult } from './spec.ts'
+import { type Idempotency, type ResumeResult, type ResumeSpec, type RunSpec, type StartResult } from './spec.ts'
 import { Starter } from './starter.ts'
 import { MAX_AHEAD_MS } from './writer.ts'
 
@@ -56,6 +56,7 @@ export class RunEngine {
   readonly #deadlines: Deadlines
   readonly #reaper: Reaper
   readonly #starter: Starter
+  readonly #admission: Admission
   readonly #resumer: Resumer
   readonly #ownsStore: boolean
   readonly #ownsBus: boolean
@@ -97,7 +98,7 @@ export class RunEngine {
     this.#ownsStore = options.store === undefined
     this.#ownsBus = options.bus === undefined
     this.#parts = { store, bus, logger, node, leases, gates, shelf, host, protocols }
-    const admission = new Admission({ kv: store.kv, patienceMs, ttlMs: options.dedupeTtlMs ?? 86_400_000, recordOf: (key) => this.#recordOf(key) })
+    const admission = this.#admission = new Admission({ kv: store.kv, patienceMs, ttlMs: options.dedupeTtlMs ?? 86_400_000, recordOf: (key) => this.#recordOf(key) })
     this.#resumer = new Resumer(this.#parts)
     this.#starter = new Starter(this.#parts, admission, this.#resumer)
     this.#reaper = new Reaper({
@@ -127,6 +128,15 @@ export class RunEngine {
     this.register(spec.protocol)
     const id = randomUUID()
     return await this.#tracked(id, this.#starter.start(spec, id))
+  }
+
+  /**
+   * What a start under this key would find instead of starting: the run that the same start has made (absent where its log is gone), or that of
+   * another start. `undefined`: the start would be a new one. @throws AGT_ERR_STORE_UNAVAILABLE
+   */
+  async findStarted (owner: Owner, protocol: string, idempotency: Idempotency): Promise<{ readonly kind: 'existing' | 'conflict', readonly run: Run | undefined } | undefined> {
+    const found = await this.#admission.find(owner, protocol, idempotency)
+    return found === undefined ? undefined : { kind: found.kind, run: await this.#parts.shelf.load(found.record) }
   }
 
   /** The newest run that a client knows under this id. `session` is needed where ids are unique within a session only. */

@@ -24,15 +24,12 @@ export function printsOf (mount: string, agentId: string, input: NormalisedInput
 }
 
 /**
- * The run that the same request has started already, whatever has become of its thread since (R15), or that the same answers have: a second
- * press of a button is shown what the first one did, and nothing is done twice (ag-ui 20.5, row 8).
+ * The run that the same answers have started already: a second press of a button is shown what the first one did, and nothing is done twice
+ * (ag-ui 20.5, row 8).
  */
-export async function findRecorded ({ host, protocol }: AgUiScope, owner: Owner, { threadId, runId }: NormalisedInput, prints: Prints): Promise<Run | undefined> {
-  const { engine } = host
-  const same = await engine.find(owner, protocol.name, runId, threadId)
-  if (same?.record.fingerprint === prints.request) return same
+export async function findAnswered ({ host, protocol }: AgUiScope, owner: Owner, threadId: string, prints: Prints): Promise<Run | undefined> {
   if (prints.answers === undefined) return undefined
-  const last = await engine.lastOf(owner, protocol.name, threadId)
+  const last = await host.engine.lastOf(owner, protocol.name, threadId)
   return last !== undefined && detailOf(last.record).answers === prints.answers ? last : undefined
 }
 

@@ -1,6 +1,6 @@
 import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { type Agent, AgentError } from '../../lib/agent/index.ts'
-import { type RunSpec, type StartResult } from '../../lib/runs/index.ts'
+import { type Idempotency, type RunSpec, type StartResult } from '../../lib/runs/index.ts'
 import { acceptsEventStream, SseClosingError } from '../../lib/sse/index.ts'
 import { type AgentRequest, AgentNotFoundError, ownerOf, type ResolvedAgent } from '../agents/index.ts'
 import { agentInputOf, type PreparedInput } from './agent-input.ts'
@@ -10,7 +10,7 @@ import { AguiInputError, RunErrorCode } from './errors.ts'
 import { resolveProfile } from './input.ts'
 import { contractMessage } from './contract.ts'
 import { type ResolvedAgUiOptions } from './options.ts'
-import { findRecorded, printsOf } from './recorded.ts'
+import { findAnswered, printsOf } from './recorded.ts'
 import { sendRefusal } from './refusal.ts'
 import { type AnsweredInterrupt } from './resume.ts'
 import { readAnswers } from './resume-request.ts'
@@ -40,9 +40,19 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
   const agentRequest: AgentRequest = { agentId: agent.agentId, protocol: scope.protocol.name, session: input.threadId, principal, request }
   const owner = ownerOf(principal)
   const prints = printsOf(scope.mount, agent.agentId, input)
+  const idempotencyKey = firstHeader(request, 'idempotency-key')
+  const idempotency: Idempotency = {
+    key: idempotencyKey === undefined ? `run:${input.threadId}\n${input.runId}` : `key:${idempotencyKey}`,
+    fingerprint: prints.request,
+    // CopilotKit sends a thread's next run under the interrupted run's id.
+    onOther: idempotencyKey === undefined ? 'new-unless-active' : 'conflict'
+  }
   const read = await readAnswers(scope, owner, input)
   if (read.kind === 'refused') {
-    const recorded = await findRecorded(scope, owner, input, prints)
+    // What was taken before is shown again, whatever has become of its thread since (R15).
+    const started = await host.engine.findStarted(owner, scope.protocol.name, idempotency)
+    if (started?.kind === 'conflict' && idempotencyKey !== undefined) throw new IdempotencyConflictError()
+    const recorded = started?.kind === 'existing' ? started.run : await findAnswered(scope, owner, input.threadId, prints)
     if (recorded !== undefined) return followFromStart(scope, reply, recorded)
     return sendRefusal(scope, reply, input, read.code, read.message)
   }
@@ -51,7 +61,6 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
   const prepared = prepare(read.input, options, instance?.capabilities?.inputMedia ?? [], answered)
   if (prepared instanceof AguiInputError) return sendRefusal(scope, reply, input, prepared.code, prepared.message)
 
-  const idempotencyKey = firstHeader(request, 'idempotency-key')
   const spec: RunSpec = {
     protocol: scope.protocol,
     agentId: agent.agentId,
@@ -69,12 +78,7 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
     }),
     prepareContext: (context) => { fillContext(context, read.input, profile, resolved, answered) },
     ...userId !== undefined && { userId },
-    idempotency: {
-      key: idempotencyKey === undefined ? `run:${input.threadId}\n${input.runId}` : `key:${idempotencyKey}`,
-      fingerprint: prints.request,
-      // CopilotKit sends a thread's next run under the interrupted run's id.
-      onOther: idempotencyKey === undefined ? 'new-unless-active' : 'conflict'
-    },
+    idempotency,
     onDisconnect: options.onDisconnect,
     runTimeoutMs: options.runTimeoutMs,
     cancelGraceMs: options.cancelGraceMs,
@@ -93,7 +97,7 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
   }
   const result = await host.engine.start(spec)
   // Somebody was faster; if that was this very answer, sent twice, both are shown what comes of it.
-  const recorded = claim !== undefined && (result.kind === 'busy' || result.kind === 'interrupts') ? await findRecorded(scope, owner, input, prints) : undefined
+  const recorded = claim !== undefined && (result.kind === 'busy' || result.kind === 'interrupts') ? await findAnswered(scope, owner, input.threadId, prints) : undefined
   if (recorded !== undefined) return followFromStart(scope, reply, recorded)
   return answer(scope, reply, input, result, idempotencyKey !== undefined)
 }

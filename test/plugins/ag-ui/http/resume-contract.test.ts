@@ -178,6 +178,20 @@ t.test('row 8: the same answers again are shown the run that they have started',
   t.strictSame(await eventsOf(await server.run(same)), first, 'the same request is the same run for good')
 })
 
+t.test('an Idempotency-Key is looked at first: used for another request it is a conflict, for the same one its run', async (t) => {
+  const thread = await waiting(t)
+  const { server } = thread
+  const headers = { 'idempotency-key': 'k1' }
+  const right = { runId: 'right', messages: [USER], resume: [yes(ONE), yes(TWO)] }
+  const first = await eventsOf(await server.run(right, { headers }))
+  t.match(first.at(-1), { outcome: { type: 'success' } })
+  t.strictSame(await eventsOf(await server.run(right, { headers })), first)
+  const other = await server.app.inject({ method: 'POST', url: '/agui/run', headers, payload: request({ ...right, resume: [yes('x')] }) })
+  t.equal(other.statusCode, 409)
+  t.match(other.json(), { error: { code: 'IDEMPOTENCY_CONFLICT' } })
+  t.strictSame(thread.tool.ran, [{ path: 'a' }, { path: 'b' }])
+})
+
 t.test('row 9: an empty resume is none', async (t) => {
   const thread = await waiting(t)
   await refused(t, thread, { resume: [] }, `The thread has unresolved interrupts, and this run answers none of them: ${ONE}, ${TWO}.`)
