@@ -72,7 +72,8 @@ async function * ofRun (world: World, engine: RunEngine, known: Known): AsyncGen
     if ((isTerminal(line) || line.kind === 'asks') && !isUnstored && seq >= first && stored.get(seq) !== data) yield `promised ${data}`
   }
 
-  yield * ofFold(world, known, seen, first)
+  // What nobody has heard of may be folded all the same, and what is trimmed has been told.
+  yield * ofFold(world, known, new Map([...seen, ...stored]), first)
 
   // R21: nothing stays claimed, nothing of an ended run stays open.
   for (const { id, state } of await memory.interrupts.list(key)) {
@@ -97,14 +98,14 @@ async function * ofRun (world: World, engine: RunEngine, known: Known): AsyncGen
   }
 }
 
-/** R12: what is folded is what was told, and nothing is trimmed before it is folded. */
-async function * ofFold ({ memory }: World, known: Known, seen: ReadonlyMap<number, string>, oldest: number): AsyncGenerator<string> {
+/** R12: what is folded is what is stored, and nothing is trimmed before it is folded. */
+async function * ofFold ({ memory }: World, known: Known, events: ReadonlyMap<number, string>, oldest: number): AsyncGenerator<string> {
   const { run, spec } = known
   if (spec.protocol !== ledger || ledger.fold === undefined) return
   const { fold } = ledger
   const foldTo = (seq: number): unknown => {
     let state = fold.initial(run.record)
-    for (let one = 1; one <= seq; one++) state = fold.step(state, { seq: one, data: seen.get(one) ?? '{}' })
+    for (let one = 1; one <= seq; one++) state = fold.step(state, { seq: one, data: events.get(one) ?? '{}' })
     return state
   }
   const saved = await memory.log.loadFold(run.record.key)
