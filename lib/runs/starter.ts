@@ -92,9 +92,9 @@ export class Starter {
     const problem = checkNamed(open, spec.resumes?.interrupts ?? [])
     if (problem !== undefined) return problem
     // Claims are atomic on one run; a session with the open interrupts of two was not kept by us.
+    const { resumes } = spec
+    if (resumes?.run !== undefined && open.some(({ run }) => run.id !== resumes.run)) return { kind: 'taken', open, missing: [], ids: resumes.interrupts }
     const first = open[0]?.run.id
-    const meant = spec.resumes?.run
-    if (first !== undefined && meant !== undefined && meant !== first) return { kind: 'taken', open, missing: [], ids: spec.resumes?.interrupts ?? [] }
     const strange = open.filter(({ run }) => run.id !== first)
     return strange.length === 0 ? undefined : { kind: 'mismatch', open, missing: strange.map(({ id }) => id), ids: [] }
   }

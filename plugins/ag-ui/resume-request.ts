@@ -18,6 +18,8 @@ export async function readAnswers ({ host, protocol, options }: AgUiScope, owner
   const { engine } = host
   const { resume = [] } = input
   const named = resume.map(({ interruptId }) => interruptId)
+  // Most runs neither answer anything nor can: if something is open after all, the engine refuses them.
+  if (named.length === 0 && !input.messages.some(({ role }) => role === 'tool')) return { kind: 'read', input, answered: [] }
   const open = await engine.openInterrupts(owner, protocol.name, input.threadId)
   const last = open.length + named.length > 0 ? await engine.lastOf(owner, protocol.name, input.threadId) : undefined
   if (last === undefined) return answersTo(input, open, undefined, options)

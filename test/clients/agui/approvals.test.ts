@@ -187,6 +187,18 @@ async function scenarios (t: Test, { version, profile, open }: LiveClient): Prom
     t.strictSame(tool.ran, [{ path: 'a' }])
   })
 
+  await t.test('can give up what has expired, if it can', async (t) => {
+    const { session, tool } = await asked(t, undefined, { interruptTtlMs: 1 })
+    t.match(session.agent.pendingInterrupts, [{ id: ONE, expiresAt: String }])
+    await t.rejects(session.run({ resume: [answer(ONE, { approved: true })] }), { message: /expired/ }, 'the client itself refuses')
+    const givenUp = session.run({ runId: 'two', resume: [answer(ONE, undefined, 'cancelled')] })
+    // Those before 1.0 refuse that too: only a page that is loaded anew gets on.
+    if (!isV1) return await t.rejects(givenUp, { message: /expired/ })
+    await givenUp
+    check(t, session, success)
+    t.strictSame([session.agent.pendingInterrupts, tool.ran], [[], []])
+  })
+
   await t.test('gets on after an answer that failed half-way', async (t) => {
     const server = await serveApp(t, { agents: { working: approving([noted('del')]), failing: scripted([], { error: new Error('power cut') }) }, defaultAgent: 'working' })
     const session = open(run(server), 'thread', [user('del {"path":"a"}')])
