@@ -57,6 +57,8 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
     return sendRefusal(scope, reply, input, read.code, read.message)
   }
   const { claim, answered } = read
+  const { resume = [] } = input
+  if (resume.length > answered.length) request.log.warn({ named: resume.length, open: answered.length }, 'answers to interrupts that are not open are passed over')
   const instance = agent.isOwned ? undefined : await agent.make(agentRequest)
   const prepared = prepare(read.input, options, instance?.capabilities?.inputMedia ?? [], answered)
   if (prepared instanceof AguiInputError) return sendRefusal(scope, reply, input, prepared.code, prepared.message)

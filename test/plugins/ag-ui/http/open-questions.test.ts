@@ -267,7 +267,21 @@ t.test('a question runs out over a restart too', async (t) => {
   t.match((await eventsOf(await server.run({ runId: 'two', messages: [], resume: [answer(ID, undefined, 'cancelled')] }))).at(-1), { outcome: { type: 'success' } })
 })
 
-t.test('another prefix on the same engine shows and takes the question', async (t) => {
+t.test('of two servers on one store that are answered at once, one does it', async (t) => {
+  const { server, agent, tool } = await asked(t)
+  const other = await serveApp(t, { agent, store: server.store })
+  const answers = [[server, 'one', true], [other, 'two', false]] as const
+  const ends = await Promise.all(answers.map(async ([node, runId, approved]) => {
+    const frames = await (await node.run({ runId, messages: ASKED, resume: [answer(ID, { approved })] })).rest()
+    return JSON.parse(frames.at(-1)?.data ?? '') as WireEvent
+  }))
+  t.strictSame(ends.map((event) => event.type).sort(), ['RUN_ERROR', 'RUN_FINISHED'])
+  t.match(ends.find(({ type }) => type === 'RUN_ERROR'), { code: 'AGUI_INTERRUPT_CONTRACT_ERROR' })
+  t.strictSame(tool.ran, ends[0]?.type === 'RUN_FINISHED' ? [{ path: 'a' }] : [])
+  t.equal(agent.inputs.length, 2)
+})
+
+t.test('another prefix on the same store shows and takes the question', async (t) => {
   const tool = noted('del')
   const agent = approving([tool])
   const server = await serveApp(t, { agent })

@@ -109,6 +109,9 @@ t.test('row 5: lenientUnknown passes over what is not open', async (t) => {
   t.match(events.at(-1), { outcome: { type: 'success' } })
   t.strictSame(thread.tool.ran, [{ path: 'a' }, { path: 'b' }])
   t.match((await eventsOf(await thread.server.run({ runId: 'next', resume: [yes('x')] }))).at(-1), { outcome: { type: 'success' } }, 'also where nothing is open')
+  t.match(thread.server.logs.filter(({ level }) => level === 40), [
+    { msg: 'answers to interrupts that are not open are passed over', named: 4, open: 2 }, { named: 1, open: 0 }
+  ])
 })
 
 t.test('row 6: what has expired can only be cancelled, and waits until it is', async (t) => {
