@@ -16,6 +16,8 @@ interface Call {
   readonly client: boolean
   /** Not sent at all: an internal tool. */
   readonly hidden: boolean
+  /** An earlier run has told it: what comes of it is told here. */
+  readonly earlier: boolean
   /** Streaming its arguments; undefined once ended, or where an earlier run has streamed them. */
   block: DeltaBlock | undefined
   answered: boolean
@@ -44,7 +46,7 @@ export class ToolCalls {
   readonly #calls = new Map<string, Call>()
   readonly #results = new Map<string, ToolResult>()
   readonly #suspended = new Map<string, string>()
-  /** Resumed calls whose result was told. */
+  /** Calls of earlier runs whose result was told. */
   readonly #told = new Set<string>()
 
   constructor (out: EventSink, replies: Replies, messageIds: IdPool, init: ToolCallsInit) {
@@ -63,23 +65,23 @@ export class ToolCalls {
     if (known !== undefined && !known.answered) return
     const name = event.toolCallName?.trim() ? event.toolCallName : 'unknown'
     const replyId = event.replyId ?? ''
-    const wireId = scope === '' ? this.wireId(event.toolCallId) : event.toolCallId
+    const wireId = (scope === '' ? this.#init.resumed.get(event.toolCallId)?.wireId : undefined) ?? event.toolCallId
     const call: Call = {
       id: wireId,
       scope,
       replyId,
       hidden: name.startsWith('__'),
       client: event.executor === 'client' || (event.executor === undefined && this.#init.clientTools.has(name)),
+      // Streamed by the run that asked for it: a client would append the arguments to those it has.
+      earlier: known === undefined && this.#init.earlier.get(wireId) === false && !this.#told.has(key),
       block: undefined,
       answered: false
     }
-    // Streamed by the run that asked for it: a client would append the arguments to those it has.
-    const streamed = known === undefined && this.#init.earlier.get(wireId) === false
-    if (call.hidden || streamed) {
+    if (call.hidden || call.earlier) {
       this.#calls.set(key, call)
       return
     }
-    const id = this.#callIds.take(event.toolCallId)
+    const id = this.#callIds.take(wireId)
     const block = deltaBlock('TOOL_CALL_ARGS', id)
     this.#calls.set(key, { ...call, id, block })
     this.#out.event({ type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name, parentMessageId: this.#replies.parentOf(scope, replyId, id) })
@@ -121,9 +123,10 @@ export class ToolCalls {
       this.#suspended.set(event.toolCallId, result.text)
       return
     }
-    const resumed = scope === '' ? this.#init.resumed.get(event.toolCallId) : undefined
-    if (call?.answered === true || resumed?.isTold === true || this.#told.has(key)) return
-    if (resumed !== undefined) this.#told.add(key)
+    const isEarlier = call?.earlier ?? true
+    const resumed = isEarlier && scope === '' ? this.#init.resumed.get(event.toolCallId) : undefined
+    if (call?.answered === true || resumed?.isTold === true || (isEarlier && this.#told.has(key))) return
+    if (isEarlier) this.#told.add(key)
     if (call !== undefined) {
       call.answered = true
       this.#replies.answered(scope, call.replyId)

@@ -235,6 +235,15 @@ t.test('calls that were answered for this run', async (t) => {
     t.strictSame(of([], outside, { kind: 'failed', error: { code: 'x', message: 'x' } }), [])
   })
 
+  t.test('are another call when they are made again', async (t) => {
+    const again = [...result('act', 'c1', 'own'), ...call('r2', 'c1', 'f'), ...result('act2', 'c1', 'second')]
+    t.match(of(again, outside), [
+      { type: 'TOOL_CALL_RESULT', toolCallId: 'c1', content: 'own' },
+      { type: 'TOOL_CALL_START', toolCallId: 'c1:rn-1' }, { type: 'TOOL_CALL_ARGS' }, { type: 'TOOL_CALL_END' },
+      { type: 'TOOL_CALL_RESULT', toolCallId: 'c1:rn-1', content: 'second' }
+    ])
+  })
+
   t.test('keep the id that their client knows them by', async (t) => {
     const renamed: ResumedCall = { id: 'c', wireId: 'c:before' }
     const messages: NormalisedInput['messages'] = [
