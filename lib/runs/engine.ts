@@ -77,7 +77,7 @@ export class RunEngine {
     const store = this.#deadlines.bound(options.store ?? memoryStore())
     const leases = new LeaseKeeper({ leases: store.leases, leaseMs, onBeat: () => { this.#beat() } })
     const gates = new Gates({ gates: store.gates, ticketMs: leaseMs })
-    const shelf = new Shelf({ bus, store, protocols })
+    const shelf = new Shelf({ bus, store, protocols, starting: this.#starting })
     const host: DriverHost = {
       gates,
       leases,
@@ -154,8 +154,15 @@ export class RunEngine {
 
   /** The newest run of a session. */
   async lastOf (owner: Owner, protocol: string, session: string): Promise<Run | undefined> {
-    const record = await this.#parts.store.index.last(owner, protocol, session)
-    return record === undefined ? undefined : await this.#parts.shelf.load(record)
+    const { store, shelf } = this.#parts
+    for (let gone: string | undefined; ;) {
+      const record = await store.index.last(owner, protocol, session)
+      if (record === undefined || record.key.id === gone) return undefined
+      const run = await shelf.load(record)
+      if (run !== undefined) return run
+      // A start that has failed meanwhile was none; what has expired is found again.
+      gone = record.key.id
+    }
   }
 
   /** An owner's runs, newest first. @throws AGT_ERR_STORE_CURSOR */

@@ -15,6 +15,8 @@ export interface ShelfOptions {
   readonly bus: EventBus
   readonly store: Store
   readonly protocols: ReadonlyMap<string, RunProtocol>
+  /** Starts that are under way here, by the run's id. */
+  readonly starting: ReadonlyMap<string, Promise<unknown>>
 }
 
 /** The runs that this node has at hand: those it executes or that wait here, and those read from the store while their topic lasts. */
@@ -87,7 +89,15 @@ export class Shelf {
   }
 
   async #load (record: RunRecord): Promise<Run | undefined> {
-    const waiting = this.#drivers.get(record.key.id)
+    const { id } = record.key
+    const starting = this.#options.starting.get(id)
+    if (starting !== undefined) {
+      // It has a topic and no driver yet: who read the store into that topic would tell everything twice.
+      await starting.catch(() => {})
+      const started = this.#drivers.get(id)
+      if (started !== undefined) return started
+    }
+    const waiting = this.#drivers.get(id)
     if (waiting !== undefined) return await this.replace(waiting, record)
     const known = this.#atHand(record.key)
     if (known === undefined) return await this.#read(record)

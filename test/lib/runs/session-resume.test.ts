@@ -221,3 +221,54 @@ t.test('answers are taken by the pause that they were meant for, and by no later
   t.equal((await answer(first.record.key.id)).kind, 'started')
   await engine.stopSession({}, 'envelope', 's1')
 })
+
+t.test('who looks a run up while it starts gets the run itself, and nothing of it twice', async (t) => {
+  const setUp = makeEngine(t)
+  const { engine, plan } = setUp
+  const agent = new ScriptedAgent()
+  await paused(setUp, agent)
+  const hold = plan.hold('interrupts.claim')
+  const starting = engine.start(spec(agent, { clientId: 'r2', resumes: { interrupts: ['int:c1'], decisions: [approve('c1')] } }))
+  await hold.arrived
+  const looked = [engine.lastOf({}, 'envelope', 's1'), engine.find({}, 'envelope', 'r2')]
+  hold.release()
+  const second = runOf(await starting)
+  t.same(await Promise.all(looked), [second, second])
+  const execution = await agent.called()
+  await execution.say(...resultOf('c1'))
+  execution.finish()
+  await second.ended
+  t.same(linesOf(second), [{ begin: 'r2', resumed: ['c1'] }, { result: 'c1', state: 'success' }, { end: 'success' }])
+})
+
+t.test('who looks for a session\'s last run while a start is being refused gets the one before it', async (t) => {
+  const base = makeEngine(t)
+  const agent = new ScriptedAgent()
+  let arrive = (): void => {}
+  let release = (): void => {}
+  const arrived = new Promise<void>((resolve) => { arrive = resolve })
+  const released = new Promise<void>((resolve) => { release = resolve })
+  const store = wrapStore(base.store, async (operation, run) => {
+    if (operation !== 'interrupts.claim') return await run()
+    arrive()
+    await released
+    return { kind: 'missing', ids: ['int:c1'] } as never
+  })
+  const setUp = makeEngine(t, { store })
+  const { engine } = setUp
+  const first = await paused(setUp, agent)
+  const starting = engine.start(spec(agent, { clientId: 'r2', resumes: { interrupts: ['int:c1'], decisions: [approve('c1')] } }))
+  await arrived
+  const looked = engine.lastOf({}, 'envelope', 's1')
+  release()
+  t.match(await starting, { kind: 'interrupts' })
+  t.equal(await looked, first)
+})
+
+t.test('a last run whose log is gone is none', async (t) => {
+  const setUp = makeEngine(t)
+  await paused(setUp, new ScriptedAgent())
+  const { engine } = makeEngine(t, { store: wrapStore(setUp.store, (operation, run) => operation === 'log.read' ? Promise.resolve(undefined as never) : run()) })
+  engine.register(envelope)
+  t.equal(await engine.lastOf({}, 'envelope', 's1'), undefined)
+})

@@ -1,6 +1,8 @@
 // Any sequence of answers, right and wrong, alone and at the same moment, does each approved call exactly once and nothing else.
+import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
+import { memoryStore, wrapStore } from '../../../../lib/stores/index.ts'
 import { checkOrder, checkShape, type WireEvent } from '../../../helpers/ag-ui-check.ts'
 import { buildApp, request } from '../../../helpers/ag-ui-app.ts'
 import { answer, approving, noted } from '../../../helpers/approving-agent.ts'
@@ -59,10 +61,18 @@ const keyOf = (sent: Sent): string => JSON.stringify(sent.kind === 'full' ? sent
 for (const concurrency of ['reject', 'queue', 'supersede'] as const) {
   t.test(`every approved call runs once, and nothing else does, with concurrency ${concurrency}`, async (t) => {
     const tool = noted('del')
-    const server = await buildApp(t, { agent: approving([tool]), concurrency })
+    let seed = 1
+    const store = wrapStore(memoryStore(), async (_operation, run) => {
+      // Some answers take longer than others, so that requests overtake each other.
+      seed = (seed * 48_271) % 2_147_483_647
+      for (let ticks = seed % 4; ticks > 0; ticks--) await setImmediate()
+      return await run()
+    })
+    const server = await buildApp(t, { agent: approving([tool]), concurrency, store })
     let threads = 0
 
-    await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), async (steps) => {
+    await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), fc.integer({ min: 1, max: 1_000_000 }), async (steps, first) => {
+      seed = first
       const threadId = `thread-${threads++}`
       let runs = 0
       const post = async (path: string, payload: object): Promise<WireEvent[]> => {
