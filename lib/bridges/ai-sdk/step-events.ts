@@ -19,6 +19,8 @@ export class StepEvents {
   readonly #clientTools: ReadonlySet<string>
   /** Calls whose arguments stream, and whether any of them came. */
   readonly #streamed = new Map<string, boolean>()
+  /** Names of calls that were begun and not made yet. */
+  readonly #begun = new Map<string, string>()
   /** What a provider said last about an open thought. */
   readonly #thoughts = new Map<string, PartOf<'reasoning-start'>['providerMetadata']>()
   #files = 0
@@ -39,6 +41,7 @@ export class StepEvents {
       case 'reasoning-start': case 'reasoning-delta': case 'reasoning-end': return yield * this.#reasoning(part)
       case 'tool-input-start':
         this.#streamed.set(part.id, false)
+        this.#begun.set(part.id, part.toolName)
         return yield this.#callStart(part.id, part.toolName)
       case 'tool-input-delta':
         this.#streamed.set(part.id, true)
@@ -59,9 +62,11 @@ export class StepEvents {
       case 'finish-step': {
         this.finishReason = part.finishReason
         const usage = toUsage(part.usage)
-        return yield {
+        yield {
           type: 'MODEL_CALL_END', replyId, model: part.response.modelId, finishReason: part.finishReason, ...usage !== undefined && { usage }
         }
+        // Clients have seen them begin: nobody is to wait for them. The model itself is told nothing of what it has not said.
+        for (const [id, name] of this.#begun) yield * this.#answer(id, name, 'The call was not made: its arguments were begun and never finished.', 'error')
       }
       // Said by other means (the step's own start and end), or of no meaning to anybody but the provider.
       case 'start': case 'start-step': case 'finish': case 'tool-input-end': case 'tool-output-denied': case 'abort': case 'error': case 'raw':
@@ -90,6 +95,7 @@ export class StepEvents {
     const { toolCallId, toolName } = part
     const names = { replyId: this.#replyId, toolCallId, toolCallName: toolName }
     const streamed = this.#streamed.get(toolCallId)
+    this.#begun.delete(toolCallId)
     const block = blockOf(part)
     if (streamed === undefined) yield this.#callStart(toolCallId, toolName)
     if (streamed !== true) yield { type: 'TOOL_CALL_DELTA', ...names, delta: argumentsText(part.input) }

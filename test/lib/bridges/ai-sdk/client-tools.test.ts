@@ -2,7 +2,7 @@ import t from 'tap'
 import { defineTool, type Msg, ToolSuspended } from '../../../../lib/agent/index.ts'
 import { aiSdkAgent } from '../../../../lib/bridges/ai-sdk/index.ts'
 import { decide, known, lines, run, user } from './run.ts'
-import { call, calls, says, scriptedModel } from './scripted-model.ts'
+import { call, calls, finish, says, scriptedModel } from './scripted-model.ts'
 
 const definitions = [{ name: 'pick', description: 'Picks a colour.', parameters: { type: 'object', properties: { question: { type: 'string' } } } }]
 const tools = { mode: 'merge' as const, definitions }
@@ -87,4 +87,19 @@ t.test('a tool of the agent that suspends itself waits like the page\'s', async 
   if (message === undefined) throw new Error('no message')
   await run(agent, { messages: [user('Go'), message], resume: decide(pending, { kind: 'result', toolCallId: 'c1', output: 'Bob says yes' }), knownCalls: known(pending) })
   t.match(prompts[1]?.at(-1), { content: [{ output: { type: 'text', value: 'Bob says yes' } }] })
+})
+
+t.test('nobody waits for a call that the model has begun and not made', async (t) => {
+  const begun = [{ type: 'tool-input-start', id: 'c2', toolName: 'pick' }, { type: 'tool-input-delta', id: 'c2', delta: '{' }, { type: 'tool-input-end', id: 'c2' }] as const
+  const { model } = scriptedModel([...calls(call('c1', 'pick', {})).slice(0, -1), ...begun, finish('tool-calls')], says('done'))
+  const agent = aiSdkAgent({ model })
+  const { events, pending, message } = await run(agent, { messages: [user('Paint')], tools })
+  t.strictSame(pending.map((item) => item.kind === 'external' && item.toolCall.id), ['c1'])
+  t.ok(lines(events).includes('TOOL_RESULT_END 1/c2 error'))
+  if (message === undefined) throw new Error('no message')
+  const next = await run(agent, {
+    messages: [user('Paint'), message], tools, resume: decide(pending, { kind: 'result', toolCallId: 'c1', output: 'teal' }), knownCalls: known(pending)
+  })
+  t.strictSame(next.pending, [])
+  t.match(next.message?.content.at(-1), { type: 'text', text: 'done' })
 })

@@ -87,6 +87,6 @@ t.test('random scripts give well-formed streams, and what a client keeps of them
     // The SDK itself refuses a prompt in which a call lacks its result.
     if (next.error instanceof Error) throw next.error
     if (prompts.length !== 1) throw new Error(`${prompts.length} prompts`)
-  }), { numRuns: 120 })
+  }), { numRuns: Number(process.env.PROPERTY_RUNS ?? 120) })
   for (const [outcome, count] of Object.entries(seen)) t.ok(count > 0, `${count} ${outcome}`)
 })
