@@ -67,6 +67,7 @@ export class StepEvents {
         }
         // Clients have seen them begin: nobody is to wait for them. The model itself is told nothing of what it has not said.
         for (const [id, name] of this.#begun) yield * this.#answer(id, name, 'The call was not made: its arguments were begun and never finished.', 'error')
+        break
       }
       // Said by other means (the step's own start and end), or of no meaning to anybody but the provider.
       case 'start': case 'start-step': case 'finish': case 'tool-input-end': case 'tool-output-denied': case 'abort': case 'error': case 'raw':
