@@ -40,7 +40,7 @@ export default [
       }]
     }
   },
-  ...['event-stream', 'agents', 'ag-ui'].map((room) => ({
+  ...['event-stream', 'agents', 'ag-ui', 'agent-protocol'].map((room) => ({
     files: [`plugins/${room}/**/*.ts`],
     rules: {
       '@typescript-eslint/no-restricted-imports': ['error', {
