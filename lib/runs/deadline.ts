@@ -2,18 +2,23 @@ import { StoreUnavailableError, wrapStore, type OperationName, type Store } from
 
 interface Call { readonly until: number, readonly expire: () => void }
 
+/** Told of each call that has settled, and how long it took. Must not throw. */
+export type OnCall = (operation: OperationName, ms: number, outcome: 'ok' | 'failed' | 'late') => void
+
 /**
  * Deadlines of store calls (R9). One timer serves all calls of an engine, and none runs while nothing is in flight: a
  * call costs one promise, not a timer of its own.
  */
 export class Deadlines {
   readonly #limitMs: number
+  readonly #onCall: OnCall | undefined
   readonly #calls = new Set<Call>()
   #timer: NodeJS.Timeout | undefined
 
   /** @param limitMs milliseconds after which a call counts as failed; noticed up to a quarter of that later. */
-  constructor (limitMs: number) {
+  constructor (limitMs: number, onCall?: OnCall) {
     this.#limitMs = limitMs
+    this.#onCall = onCall
   }
 
   /** A store of which every call settles in time. The wrapped store stays its owner's. */
@@ -29,16 +34,23 @@ export class Deadlines {
     return new Promise<T>((resolve, reject) => {
       const entry: Call = {
         until: performance.now() + this.#limitMs,
-        expire: () => { reject(new StoreUnavailableError(operation)) }
+        expire: () => {
+          this.#onCall?.(operation, this.#limitMs, 'late')
+          reject(new StoreUnavailableError(operation))
+        }
+      }
+      const settle = (outcome: 'ok' | 'failed'): void => {
+        // What was given up has been told already.
+        if (this.#calls.delete(entry)) this.#onCall?.(operation, performance.now() - entry.until + this.#limitMs, outcome)
       }
       const fail = (error: unknown): void => {
-        this.#calls.delete(entry)
+        settle('failed')
         reject(isCoded(error) ? error : new StoreUnavailableError(operation, { cause: error }))
       }
       this.#calls.add(entry)
       this.#timer ??= this.#arm()
       try {
-        call().then((value) => { this.#calls.delete(entry); resolve(value) }, fail)
+        call().then((value) => { settle('ok'); resolve(value) }, fail)
       } catch (error) {
         fail(error)
       }

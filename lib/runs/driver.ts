@@ -14,6 +14,7 @@ import { insist } from './insist.ts'
 import { knownCallsOf, type Claims } from './interrupts.ts'
 import { type Lease } from './lease.ts'
 import { type RunLogger } from './logger.ts'
+import { observedEnd, type RunObserver } from './observer.ts'
 import { type RunProtocol, type Snapshot } from './protocol.ts'
 import { type RunLog } from './run-log.ts'
 import { type Run } from './run.ts'
@@ -42,6 +43,7 @@ export class Driver implements Run, ExecutionHost {
   #ticket: Ticket | undefined
   #flow: FlowControl | undefined
   #claims: Claims | undefined
+  #observer: RunObserver | undefined
   #isEnding = false
   #isAbandoned = false
   #isBound = false
@@ -94,10 +96,11 @@ export class Driver implements Run, ExecutionHost {
 
   /** Begins an execution; everything follows by itself. `cause` given: it only ends the run. */
   begin (tenure: Tenure, cause?: Cause): void {
-    const { record, work, claims } = tenure
+    const { record, work, claims, observer } = tenure
     if (!this.#isFirst) this.#settled = deferred()
     this.#record = record
     this.#claims = claims
+    this.#observer = observer
     this.#ticket = work?.ticket
     this.#cause = undefined
     this.#isEnding = false
@@ -125,6 +128,7 @@ export class Driver implements Run, ExecutionHost {
       protocol: this.protocol,
       record,
       claims,
+      observer,
       info: { index, resumed: index > 0 || claims !== undefined, knownCalls: knownCallsOf(claims?.records ?? []) }
     })
     if (cause !== undefined) this.end(cause)
@@ -286,6 +290,7 @@ export class Driver implements Run, ExecutionHost {
     await this.#freeSession(isPaused)
     this.#tell()
     this.#logger.info({ end: end.kind, state: this.#record.state }, isPaused ? 'the run waits' : 'the run has ended')
+    this.#observer?.ended(observedEnd(end))
     this.#finish(isClosed, isClosed || canRebuild)
   }
 
@@ -327,6 +332,7 @@ export class Driver implements Run, ExecutionHost {
       this.#record = { ...this.#record, state: 'lost' }
     }
     this.#logger.warn({ state: this.#record.state }, 'the run is given up by this node')
+    this.#observer?.ended({ reason: this.#isAbandoned ? 'handed-over' : this.#cause?.kind === 'lost' ? 'lost' : 'unavailable' })
     this.#finish(true, true)
     this.#host.discard(this.topic)
   }
@@ -336,6 +342,7 @@ export class Driver implements Run, ExecutionHost {
     this.#execution = undefined
     this.#cause = undefined
     this.#claims = undefined
+    this.#observer = undefined
     this.#flow = undefined
     if (closesAgents) this.closeAgents()
     if (isClosed) {

@@ -13,6 +13,7 @@ import { ProtocolTakenError } from './errors.ts'
 import { Gates } from './gate.ts'
 import { LeaseKeeper } from './lease.ts'
 import { SILENT, type RunLogger } from './logger.ts'
+import { type EngineObserver } from './observer.ts'
 import { type EngineParts } from './parts.ts'
 import { type RunProtocol } from './protocol.ts'
 import { Reaper } from './reaper.ts'
@@ -39,6 +40,8 @@ export interface EngineOptions {
   readonly storeTimeoutMs?: number
   /** Milliseconds an idempotency key is remembered. @default 86400000 */
   readonly dedupeTtlMs?: number
+  /** Who watches the runs. @default nobody */
+  readonly observer?: EngineObserver | undefined
 }
 
 /** How a run is stopped. */
@@ -73,7 +76,8 @@ export class RunEngine {
     const protocols = this.#protocols
     const storeTimeoutMs = options.storeTimeoutMs ?? 2_000
     const patienceMs = MAX_AHEAD_MS + storeTimeoutMs
-    this.#deadlines = new Deadlines(storeTimeoutMs)
+    const { observer } = options
+    this.#deadlines = new Deadlines(storeTimeoutMs, observer?.storeCalled?.bind(observer))
     const store = this.#deadlines.bound(options.store ?? memoryStore())
     const leases = new LeaseKeeper({ leases: store.leases, leaseMs, onBeat: () => { this.#beat() } })
     const gates = new Gates({ gates: store.gates, ticketMs: leaseMs })
@@ -97,12 +101,21 @@ export class RunEngine {
     }
     this.#ownsStore = options.store === undefined
     this.#ownsBus = options.bus === undefined
-    this.#parts = { store, bus, logger, node, leases, gates, shelf, host, protocols }
+    this.#parts = { store, bus, logger, node, leases, gates, shelf, host, protocols, observer }
     const admission = this.#admission = new Admission({ kv: store.kv, patienceMs, ttlMs: options.dedupeTtlMs ?? 86_400_000, recordOf: (key) => this.#recordOf(key) })
     this.#resumer = new Resumer(this.#parts)
     this.#starter = new Starter(this.#parts, admission, this.#resumer)
     this.#reaper = new Reaper({
-      store, gates, logger, node, leaseMs, protocols, onReaped: async (record) => { await shelf.refresh(record).catch(() => {}) }
+      store,
+      gates,
+      logger,
+      node,
+      leaseMs,
+      protocols,
+      onReaped: async (record) => {
+        observer?.reaped?.(record)
+        await shelf.refresh(record).catch(() => {})
+      }
     })
   }
 

@@ -3,6 +3,7 @@ import {
 } from '../agent/index.ts'
 import { type RunRecord } from '../stores/index.ts'
 import { type Claims } from './interrupts.ts'
+import { type RunObserver } from './observer.ts'
 import { type Emit, type ExecutionInfo, type Projection, type RunProtocol } from './protocol.ts'
 import { Pump } from './pump.ts'
 import { type ExecutionSpec } from './spec.ts'
@@ -37,6 +38,7 @@ export interface ExecutionOptions {
   readonly record: RunRecord
   readonly info: ExecutionInfo
   readonly claims: Claims | undefined
+  readonly observer: RunObserver | undefined
 }
 
 /** One `agent.stream()` call of a run: agent, context, normaliser and projection, from the first event to the last. */
@@ -90,6 +92,17 @@ export class Execution {
 
   /** Runs to the end of the agent's iterator; `undefined` when it was aborted, and who did that knows why. Never rejects. */
   async run (spec: ExecutionSpec): Promise<ExecutionOutcome | undefined> {
+    const { observer } = this.#options
+    observer?.running?.()
+    return await (observer?.execute === undefined ? this.#run(spec) : observer.execute(() => this.#run(spec)))
+  }
+
+  /** Feeds the normaliser's last events to the projection. What either throws is the caller's to handle. */
+  finish (kind: 'returned' | 'interrupted' | 'failed'): void {
+    this.#normaliser?.end({ kind }, this.#onEvent)
+  }
+
+  async #run (spec: ExecutionSpec): Promise<ExecutionOutcome | undefined> {
     this.#graceMs = spec.cancelGraceMs
     try {
       this.open()
@@ -98,11 +111,6 @@ export class Execution {
     } catch (error) {
       return { kind: 'threw', error }
     }
-  }
-
-  /** Feeds the normaliser's last events to the projection. What either throws is the caller's to handle. */
-  finish (kind: 'returned' | 'interrupted' | 'failed'): void {
-    this.#normaliser?.end({ kind }, this.#onEvent)
   }
 
   async #stream (agent: Agent, spec: ExecutionSpec): Promise<ExecutionOutcome | undefined> {
@@ -118,13 +126,20 @@ export class Execution {
     })
     const prepared = await this.#untilAborted(Promise.resolve(spec.prepareContext?.(context)).then(() => true))
     if (prepared === undefined) return undefined
+    let { observer } = this.#options
     const normaliser = this.#normaliser = new Normaliser({ agentName: agent.name, sessionId: record.session, knownCalls: info.knownCalls })
     const pump = new Pump<AgentEventInit>({
       signal: this.signal,
       graceMs: () => this.#graceMs,
       blocked: () => host.blocked(),
       guard: () => host.guard(),
-      onValue: (value) => { normaliser.push(value, this.#onEvent) }
+      onValue: (value) => {
+        if (observer !== undefined) {
+          observer.firstEvent?.()
+          observer = undefined
+        }
+        normaliser.push(value, this.#onEvent)
+      }
     })
     this.#options.claims?.given()
     const end = await pump.run(() => agent.stream(spec.input, context))

@@ -8,5 +8,6 @@ export type {
 } from './protocol.ts'
 export type { Connection, ConnectOptions } from './disconnect.ts'
 export type { RunLogger } from './logger.ts'
+export type { EngineObserver, ObservedEnd, RunObserver, StartingRun } from './observer.ts'
 export { checkNamed } from './interrupts.ts'
 export { OUTCOME_UNKNOWN, ProtocolTakenError } from './errors.ts'

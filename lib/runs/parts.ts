@@ -4,6 +4,7 @@ import { type DriverHost } from './driver-host.ts'
 import { type Gates } from './gate.ts'
 import { type LeaseKeeper } from './lease.ts'
 import { type RunLogger } from './logger.ts'
+import { type EngineObserver } from './observer.ts'
 import { type RunProtocol } from './protocol.ts'
 import { type Shelf } from './shelf.ts'
 
@@ -19,4 +20,5 @@ export interface EngineParts {
   readonly shelf: Shelf
   readonly host: DriverHost
   readonly protocols: ReadonlyMap<string, RunProtocol>
+  readonly observer: EngineObserver | undefined
 }

@@ -6,6 +6,7 @@ import { type Driver } from './driver.ts'
 import { type Cause } from './ending.ts'
 import { answerOf, type ClaimPorts, Claims } from './interrupts.ts'
 import { insist } from './insist.ts'
+import { type RunObserver } from './observer.ts'
 import { type EngineParts } from './parts.ts'
 import { type Run } from './run.ts'
 import { type ExecutionSpec, type InterruptProblem, type ReplayLimits, type ResumeResult, type ResumeSpec } from './spec.ts'
@@ -49,7 +50,7 @@ export class Resumer {
         await this.#giveBack(ownership)
         return false
       }
-      driver.begin({ record: ownership.record, takenAt }, cause)
+      driver.begin({ record: ownership.record, takenAt, observer: this.#observe(ownership.record, false) }, cause)
       await driver.ended
       return true
     })
@@ -109,12 +110,16 @@ export class Resumer {
     try {
       // Its own ticket where it kept the session, a new one at the end of the queue where it did not.
       const ticket = await gates.enter(key.owner, session, key.id, { clientId: record.clientId, protocol: key.protocol, node })
-      driver.begin({ record, takenAt, work: { spec, ticket }, claims })
+      driver.begin({ record, takenAt, work: { spec, ticket }, claims, observer: this.#observe(record, true) })
       return { kind: 'resumed', run: driver }
     } catch (error) {
       await claims.release()
       throw error
     }
+  }
+
+  #observe ({ key, agent, trace }: RunRecord, isResumed: boolean): RunObserver | undefined {
+    return this.#parts.observer?.starting?.({ id: key.id, protocol: key.protocol, agent, isResumed, ...trace !== undefined && { trace } })
   }
 
   /** The run's driver: the one that paused here, or a new one on what the store holds. */

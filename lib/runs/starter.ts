@@ -6,6 +6,7 @@ import { type Admission } from './admission.ts'
 import { drive } from './drive.ts'
 import { type Cause } from './ending.ts'
 import { checkNamed, Claims } from './interrupts.ts'
+import { type RunObserver } from './observer.ts'
 import { type EngineParts } from './parts.ts'
 import { type Resumer } from './resumer.ts'
 import { topicKey } from './shelf.ts'
@@ -56,18 +57,20 @@ export class Starter {
     const ticket = await (spec.onBusySession === 'reject' ? gates.enterIfFree(owner, session, id, data) : gates.enter(owner, session, id, data))
     if ('holder' in ticket) return { kind: 'busy', runningId: memberOf(ticket.holder.data, 'clientId') }
 
+    const observer = this.#parts.observer?.starting?.({ id, protocol: protocol.name, agent: spec.agentId, isResumed: open.length > 0 })
+    if (observer !== undefined) undo.push(async () => { observer.ended({ reason: 'not-started' }) })
     const topic = this.#openTopic(spec, id, undo)
     const takenAt = performance.now()
     const forget: Undo = () => this.#parts.store.runs.delete(key)
     undo.push(forget)
-    const record = await this.#create(spec, key, topic, ticket.isHead, open[0]?.run.id)
+    const record = await this.#create(spec, key, topic, ticket.isHead, open[0]?.run.id, observer?.trace)
     const onUnknown = (): void => { undo.splice(undo.indexOf(forget), 1) }
     const claims = await this.#claim(spec, record, open, undo, onUnknown)
     if (claims !== undefined && !(claims instanceof Claims)) return { kind: 'interrupts', problem: claims }
 
     const driver = drive(this.#parts, protocol, record, topic, spec.replay)
-    driver.begin({ record, takenAt, work: { spec, ticket }, claims })
-    if (claims !== undefined) this.#link(claims, record)
+    driver.begin({ record, takenAt, work: { spec, ticket }, claims, observer })
+    if (claims !== undefined) this.#link(claims, record, observer)
     shelf.add(driver)
     if (spec.onBusySession === 'supersede' && !ticket.isHead) this.#supersede(record)
     return { kind: 'started', run: driver }
@@ -107,7 +110,7 @@ export class Starter {
   }
 
   /** Index entry, record and first lease (R20: in this order). */
-  async #create (spec: RunSpec, key: RunKey, topic: Topic, isHead: boolean, resumes: string | undefined): Promise<RunRecord> {
+  async #create (spec: RunSpec, key: RunKey, topic: Topic, isHead: boolean, resumes: string | undefined, trace: string | undefined): Promise<RunRecord> {
     const { store, node, leases } = this.#parts
     const { clientId, session, idempotency } = spec
     const createdAt = Date.now()
@@ -123,7 +126,8 @@ export class Starter {
       detail: spec.detail ?? {},
       ...idempotency !== undefined && { fingerprint: idempotency.fingerprint },
       ...spec.stored !== undefined && { input: spec.stored },
-      ...resumes !== undefined && { links: { resumes } }
+      ...resumes !== undefined && { links: { resumes } },
+      ...trace !== undefined && { trace }
     }, { node, op: randomUUID(), ms: leases.leaseMs })
     // The id was made a moment ago: whoever is there is this very call, whose answer was lost.
     return result.record
@@ -161,12 +165,13 @@ export class Starter {
   }
 
   /** The paused run that was answered is over: its log says so already, its record follows. */
-  async #link (claims: Claims, record: RunRecord): Promise<void> {
+  async #link (claims: Claims, record: RunRecord, observer: RunObserver | undefined): Promise<void> {
     const { store, logger } = this.#parts
     const { key } = claims
     try {
       const paused = await store.runs.get(key)
       if (paused === undefined) return
+      observer?.answers?.(paused)
       const links = { ...paused.links, resumedBy: record.key.id }
       const patch = { state: 'completed' as const, end: { kind: 'resumed' }, endedAt: Date.now(), links }
       await store.runs.update(key, { version: paused.version, op: randomUUID() }, patch)

@@ -1,6 +1,7 @@
 import { type RunRecord } from '../stores/index.ts'
 import { type Ticket } from './gate.ts'
 import { type Claims } from './interrupts.ts'
+import { type RunObserver } from './observer.ts'
 import { type ExecutionSpec } from './spec.ts'
 
 /** What one ownership of a run starts with. */
@@ -12,4 +13,6 @@ export interface Tenure {
   /** What to execute, and the place in the session's queue; without it the waiting run is only being ended. */
   readonly work?: { readonly spec: ExecutionSpec, readonly ticket: Ticket }
   readonly claims?: Claims | undefined
+  /** Who watches what begins now. */
+  readonly observer?: RunObserver | undefined
 }

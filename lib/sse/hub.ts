@@ -2,6 +2,7 @@ import { readMs } from '../options.ts'
 import { SseClosingError } from './errors.ts'
 import { encodeFrame } from './frame.ts'
 import { type SseReply } from './headers.ts'
+import { type SseObserver } from './observer.ts'
 import { SseResponse, type SseResponseOwner } from './response.ts'
 import { Wheel } from './wheel.ts'
 import { ChunkFramer } from './wire.ts'
@@ -18,6 +19,8 @@ export interface SseHubOptions {
   readonly closeTimeoutMs?: number | undefined
   /** Text of the heartbeat, a whole block. @default ': heartbeat\n\n' */
   readonly heartbeat?: string | undefined
+  /** Who watches the streams. @default nobody */
+  readonly observer?: SseObserver | undefined
 }
 
 /** Deadlines are met to an eighth of the shortest one, and to this many milliseconds at the worst. */
@@ -35,6 +38,7 @@ const RETRY_MAX_MS = 5_000
 export class SseHub {
   readonly #owner: SseResponseOwner
   readonly #closeTimeoutMs: number
+  readonly #observer: SseObserver | undefined
   readonly #streams = new Set<SseResponse>()
   #closing: Promise<void> | undefined
   #onEmpty: (() => void) | undefined
@@ -44,6 +48,7 @@ export class SseHub {
     const heartbeatMs = readMs('heartbeatMs', options.heartbeatMs, { default: 15_000, min: 1_000, zeroIsOff: true })
     const writeTimeoutMs = readMs('writeTimeoutMs', options.writeTimeoutMs, { default: 30_000, min: 1_000, zeroIsOff: true })
     const streamTimeoutMs = readMs('streamTimeoutMs', options.streamTimeoutMs, { default: 0, min: 1_000, zeroIsOff: true })
+    this.#observer = options.observer
     this.#closeTimeoutMs = readMs('closeTimeoutMs', options.closeTimeoutMs, { default: 2_000 })
     const shortest = Math.min(...[heartbeatMs, writeTimeoutMs, streamTimeoutMs].filter((ms) => ms > 0))
     const wheel = new Wheel(Math.min(MAX_TICK_MS, Math.floor(shortest / PARTS)))
@@ -68,11 +73,12 @@ export class SseHub {
    * Takes the reply over and sends the stream's head: the headers the reply carries so far, and our own.
    * A HEAD is answered by the head alone and is over at once.
    *
+   * @param about what the stream is of, for the hub's observer alone
    * @throws AGT_ERR_SSE_CLOSING (503) while the reply can still be answered otherwise
    */
-  open (reply: SseReply): SseResponse {
+  open (reply: SseReply, about?: unknown): SseResponse {
     if (this.#closing !== undefined) throw new SseClosingError()
-    const response = new SseResponse(reply, this.#owner)
+    const response = new SseResponse(reply, this.#owner, this.#observer?.opened(reply, about))
     this.#streams.add(response)
     return response
   }

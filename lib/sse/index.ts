@@ -3,5 +3,6 @@ export { type SseEnd, SseClosingError, SseEndedError, SseFieldError, SseFollowEr
 export { encodeFrame, type SseFrame } from './frame.ts'
 export { type RawResponse, type SseReply } from './headers.ts'
 export { SseHub, type SseHubOptions } from './hub.ts'
+export type { SseObserver, StreamObserver, StreamOutcome } from './observer.ts'
 export { type SseFollowOptions, SseResponse } from './response.ts'
 export { type SseIdForm, type SseView, sseView, type SseViewOptions } from './view.ts'

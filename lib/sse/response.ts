@@ -3,6 +3,7 @@ import { type Socket } from 'node:net'
 import type { Attachment, AttachOptions, Gap, GapAnswer, Topic } from '../bus/index.ts'
 import { type SseEnd, SseEndedError, SseFollowError } from './errors.ts'
 import { sendHead, type SseReply } from './headers.ts'
+import { type StreamObserver, type StreamOutcome } from './observer.ts'
 import { type SseView } from './view.ts'
 import { type Wheel, WheelEntry } from './wheel.ts'
 import { type ChunkFramer, connectionOf, corkTick, keepAlive, takesChunks } from './wire.ts'
@@ -40,6 +41,7 @@ export class SseResponse {
   readonly isHead: boolean
   readonly #raw: ServerResponse
   readonly #owner: SseResponseOwner
+  readonly #observer: StreamObserver | undefined
   readonly #entry: WheelEntry
   readonly #openedAt: number
   readonly #onDrain = (): void => { this.#drained() }
@@ -47,6 +49,8 @@ export class SseResponse {
   #direct: Socket | undefined
   #open = true
   #why: SseEnd = 'ended'
+  /** What `#why` does not say. */
+  #outcome: StreamOutcome | undefined
   #done: SseEnd | undefined
   #wroteAt: number
   #blocked = false
@@ -57,7 +61,8 @@ export class SseResponse {
   #abort: AbortController | undefined
   #closed: { readonly promise: Promise<SseEnd>, readonly resolve: (end: SseEnd) => void } | undefined
 
-  constructor (reply: SseReply, owner: SseResponseOwner) {
+  constructor (reply: SseReply, owner: SseResponseOwner, observer?: StreamObserver) {
+    this.#observer = observer
     this.#raw = reply.raw as ServerResponse // HTTP/2's has every member used here; only its types say less
     this.#owner = owner
     this.#openedAt = this.#wroteAt = owner.wheel.now
@@ -143,6 +148,7 @@ export class SseResponse {
   destroy (why: SseEnd): void {
     if (this.#done !== undefined) return
     this.#open = false
+    if (why === 'timeout') this.#outcome ??= 'write-timeout'
     this.#fire(why)
     this.#raw.destroy()
   }
@@ -162,10 +168,17 @@ export class SseResponse {
       ...attach,
       sink: {
         write: (chunk, isLast) => this.#deliver(chunk, isLast),
-        gap: (missing) => gap?.(missing),
+        gap: (missing) => {
+          this.#observer?.gap?.(missing.reason)
+          return gap?.(missing)
+        },
         end: (why, cursor) => {
-          if (why === 'complete') this.end()
-          else this.end(this.#owner.farewell(this.#view?.cursorId?.(cursor)))
+          if (why === 'complete') {
+            this.end()
+            return
+          }
+          this.#outcome ??= why
+          this.end(this.#owner.farewell(this.#view?.cursorId?.(cursor)))
         }
       }
     })
@@ -224,6 +237,8 @@ export class SseResponse {
     this.#direct?.off('drain', this.#onDrain)
     this.#detach()
     this.#closed?.resolve(this.#done)
+    // A client that goes while its goodbye is on its way was sent away all the same.
+    this.#observer?.closed(this.#outcome ?? (this.#done === 'timeout' ? 'stream-timeout' : this.#done))
     this.#owner.onClosed(this)
   }
 

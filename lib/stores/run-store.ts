@@ -47,6 +47,8 @@ export interface NewRun {
   /** What a resume or a restart needs (R14, R21). */
   readonly input?: JsonValue
   readonly links?: RunLinks
+  /** Trace context in which the run was started, for those who trace it on. */
+  readonly trace?: string
 }
 
 /** A run as the store keeps it. Frozen: a change goes through the store or not at all. */

@@ -6,6 +6,7 @@ export const runCases: Cases = {
     const run = aRun({
       fingerprint: 'f',
       links: { resumes: 'earlier' },
+      trace: '00-trace',
       input: [1, { deep: [null, true, 'x'] }],
       // Values that a careless encoder confuses: empty lists with empty objects, large numbers, `__proto__` as a name.
       detail: JSON.parse('{"list":[],"object":{},"nested":[[],{}],"nothing":null,"large":9007199254740991,"small":1e-9,"text":"\\ud83d\\u2028","__proto__":{"x":1}}')
