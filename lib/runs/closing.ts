@@ -1,6 +1,6 @@
 import { type Pending } from '../agent/index.ts'
-import { type InterruptRecord, type NewInterrupt, type RunRecord } from '../stores/index.ts'
-import { closingOf, endOf, type ToldCause } from './ending.ts'
+import { type InterruptRecord, type NewInterrupt, type RunEndRecord, type RunRecord } from '../stores/index.ts'
+import { closingOf, endOf, endRecordOf, type ToldCause } from './ending.ts'
 import { failureOf } from './errors.ts'
 import { type Execution } from './execution.ts'
 import { newInterrupt } from './interrupts.ts'
@@ -21,6 +21,8 @@ export interface ClosingRun {
 /** An execution that has said all it will: the end it was given, and what it waits for. */
 export interface ClosedExecution {
   readonly end: ExecutionEnd
+  /** What the run's record keeps of the end. */
+  readonly endRecord: RunEndRecord
   readonly interrupts: readonly NewInterrupt[]
 }
 
@@ -41,7 +43,7 @@ export function closeExecution (run: ClosingRun, execution: Execution, cause: To
     })
     projection.close(end, log.emit)
     if (end.kind === 'failed') logger.warn({ err: end.error.cause, code: end.error.code }, 'the agent failed')
-    return { end, interrupts }
+    return { end, endRecord: { ...endRecordOf(end), ...run.protocol.endRecord?.(end, run.record) }, interrupts }
   } catch (error) {
     logger.error({ err: error }, 'the projection of a run failed')
     return bareEnd(run, error)
@@ -61,5 +63,6 @@ function bareEnd ({ protocol, record, log }: ClosingRun, error: unknown): Closed
   const failure = failureOf(error)
   log.clearHeld()
   for (const event of protocol.lost(record, failure)) log.hold(event)
-  return { end: { kind: 'failed', error: failure }, interrupts: [] }
+  const end = { kind: 'failed', error: failure } as const
+  return { end, endRecord: endRecordOf(end), interrupts: [] }
 }

@@ -1,11 +1,11 @@
 import { type Agent } from '../agent/index.ts'
 import { type Topic } from '../bus/index.ts'
-import { type RunRecord } from '../stores/index.ts'
+import { type RunPatch, type RunRecord } from '../stores/index.ts'
 import { closeExecution, type ClosedExecution } from './closing.ts'
 import { deferred } from './deferred.ts'
 import { Connections, type ConnectOptions, type Connection } from './disconnect.ts'
 import { type DriverHost } from './driver-host.ts'
-import { abortReason, causeOf, endRecordOf, stateOf, type Cause } from './ending.ts'
+import { abortReason, causeOf, stateOf, type Cause } from './ending.ts'
 import { BARRIER_OVERFLOW, STORE_UNAVAILABLE } from './errors.ts'
 import { closeAgent, Execution, type ExecutionHost } from './execution.ts'
 import { FlowControl } from './flow.ts'
@@ -261,7 +261,7 @@ export class Driver implements Run, ExecutionHost {
   }
 
   /** Stores the end, frees the session, and only then tells (R3). */
-  async #settle (execution: Execution, { end, interrupts }: ClosedExecution): Promise<void> {
+  async #settle (execution: Execution, { end, endRecord, interrupts }: ClosedExecution): Promise<void> {
     const isPaused = interrupts.length > 0
     const isClosed = !isPaused || this.protocol.resumesIn === 'session'
     const canRebuild = execution.agent?.capabilities?.resume === true
@@ -277,7 +277,7 @@ export class Driver implements Run, ExecutionHost {
       return
     }
     const result = await this.#log.commit(this.#record, {
-      patch: { state: stateOf(end), ...isPaused ? {} : { end: endRecordOf(end), endedAt: Date.now() } },
+      patch: { state: stateOf(end), ...isPaused ? {} : { end: endRecord, ...this.#endTimes() } },
       interrupts,
       closeInterrupts: !isPaused
     })
@@ -292,6 +292,12 @@ export class Driver implements Run, ExecutionHost {
     this.#logger.info({ end: end.kind, state: this.#record.state }, isPaused ? 'the run waits' : 'the run has ended')
     this.#observer?.ended(observedEnd(end))
     this.#finish(isClosed, isClosed || canRebuild)
+  }
+
+  #endTimes (): Pick<RunPatch, 'endedAt' | 'expiresAt'> {
+    const endedAt = Date.now()
+    const keepMs = this.#spec?.keepMs
+    return { endedAt, ...keepMs !== undefined && { expiresAt: endedAt + keepMs } }
   }
 
   #tell (): void {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { EventBus, type Topic } from '../bus/index.ts'
 import {
-  memoryStore, type InterruptRecord, type ListQuery, type Owner, type RunKey, type RunPage, type RunRecord, type Store
+  isEnded, memoryStore, type InterruptRecord, type ListQuery, type Owner, type RunKey, type RunPage, type RunRecord, type Store
 } from '../stores/index.ts'
 import { Admission } from './admission.ts'
 import { Burst } from './burst.ts'
@@ -208,6 +208,16 @@ export class RunEngine {
     }
     const record = await this.#parts.store.runs.get(key)
     if (record?.state === 'waiting' && this.#protocols.get(key.protocol)?.resumesIn !== 'session') await this.#resumer.end(record, cause)
+  }
+
+  /** Removes a run that has ended, with its log; answers false for one that has not. Its id is free again. @throws AGT_ERR_STORE_UNAVAILABLE */
+  async delete (run: Run): Promise<boolean> {
+    const { store, bus } = this.#parts
+    const record = await store.runs.get(run.record.key)
+    if (record !== undefined && !isEnded(record.state)) return false
+    await store.runs.delete(run.record.key)
+    bus.drop(run.topic.key)
+    return true
   }
 
   /** Stops what runs in a session, or that run alone; works without any subscriber. */

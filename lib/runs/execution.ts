@@ -116,8 +116,9 @@ export class Execution {
   async #stream (agent: Agent, spec: ExecutionSpec): Promise<ExecutionOutcome | undefined> {
     if ((spec.denyRules?.length ?? 0) > 0 && agent.capabilities?.denyRules !== true) throw new AgentError(DENY_RULES_UNSUPPORTED)
     const { record, info, host } = this.#options
+    const { sessionId = record.session } = spec
     const context = createRuntimeContext({
-      sessionId: record.session,
+      sessionId,
       runId: record.clientId,
       protocol: record.key.protocol,
       signal: this.signal,
@@ -127,7 +128,7 @@ export class Execution {
     const prepared = await this.#untilAborted(Promise.resolve(spec.prepareContext?.(context)).then(() => true))
     if (prepared === undefined) return undefined
     let { observer } = this.#options
-    const normaliser = this.#normaliser = new Normaliser({ agentName: agent.name, sessionId: record.session, knownCalls: info.knownCalls })
+    const normaliser = this.#normaliser = new Normaliser({ agentName: agent.name, sessionId, knownCalls: info.knownCalls })
     const pump = new Pump<AgentEventInit>({
       signal: this.signal,
       graceMs: () => this.#graceMs,

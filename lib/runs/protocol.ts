@@ -1,6 +1,6 @@
 import { type AgentEvent, type GenerateReason, type Msg, type Pending, type Usage } from '../agent/index.ts'
 import { type BusEvent, type EventInit } from '../bus/index.ts'
-import { type InterruptRecord, type RunRecord } from '../stores/index.ts'
+import { type InterruptRecord, type RunEndRecord, type RunRecord } from '../stores/index.ts'
 
 /** What an event of the protocol says beside its payload; `level` is what detail views filter on. */
 export type EmitOptions = Omit<EventInit, 'data'>
@@ -83,6 +83,8 @@ export interface RunProtocol<State = unknown> {
    */
   interruptId (pending: Pending, run: RunRecord): string | undefined
   readonly fold?: RunFold<State>
+  /** What the record keeps of an end beside, or instead of, what the engine writes: a result, the text that clients are told. Pure. */
+  endRecord? (end: ExecutionEnd, run: RunRecord): Partial<RunEndRecord>
   /**
    * The terminal of a run that cannot say it itself: its owner died (`NODE_LOST`), or what it had to say could not be
    * stored (`STORE_UNAVAILABLE`). Pure, and legal after any event with blocks still open.

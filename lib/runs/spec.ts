@@ -22,6 +22,8 @@ export interface ExecutionSpec {
   /** Fills the context before the agent sees it; throwing fails the run. */
   readonly prepareContext?: (context: RuntimeContext) => void | Promise<void>
   readonly userId?: string
+  /** Name of the session as the agent knows it. @default `RunSpec.session` */
+  readonly sessionId?: string
   readonly denyRules?: readonly PermissionRule[]
   readonly onDisconnect: DisconnectPolicy
   /** Milliseconds an execution may take; 0 = no limit. */
@@ -35,6 +37,8 @@ export interface ExecutionSpec {
   readonly replay: ReplayLimits
   /** Milliseconds after which an interrupt of this execution can only be cancelled; 0 = never. @default 0 */
   readonly interruptTtlMs?: number
+  /** Milliseconds after its end for which the run is kept in the store. @default the store's own */
+  readonly keepMs?: number
 }
 
 /** Admits a start once (R15). */

@@ -20,6 +20,8 @@ export interface RunEndRecord {
   readonly kind: string
   readonly code?: string
   readonly message?: string
+  /** What the protocol keeps of the result, so that nobody has to read the log for it. */
+  readonly result?: JsonValue
 }
 
 /** Runs that belong together: an answer to a paused run that is a run of its own (R2). The ids are `RunKey.id`s of the same owner. */
