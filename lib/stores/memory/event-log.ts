@@ -1,6 +1,7 @@
 import type { AppendResult, EventLog, Fold, LogEvents, LogLimits, LogPage, SaveFoldResult } from '../event-log.ts'
 import type { RunKey } from '../run-key.ts'
-import { foldOf, type MemoryRun, type MemoryState } from './state.ts'
+import { placeOf } from '../rules/log.ts'
+import { edgeOf, foldOf, type MemoryRun, type MemoryState } from './state.ts'
 
 /** {@link EventLog} in memory. */
 export class MemoryEventLog implements EventLog {
@@ -14,7 +15,7 @@ export class MemoryEventLog implements EventLog {
     const run = this.#state.find(key)
     if (run === undefined) return { kind: 'gone' }
     if (run.record.fence !== fence) return { kind: 'fenced', fence: run.record.fence }
-    switch (placeOf(run, firstSeq, events.length)) {
+    switch (placeOf(edgeOf(run), firstSeq, events.length)) {
       case 'next': appendTo(this.#state, run, events, limits); break
       case 'there': break
       case 'elsewhere': return { kind: 'misplaced', last: run.log.last }
@@ -38,15 +39,6 @@ export class MemoryEventLog implements EventLog {
     const run = this.#state.find(key)
     return run && foldOf(run)
   }
-}
-
-/** Whether events continue the log, are all in it since this fence began (a retry, R5), or neither. */
-export function placeOf (run: MemoryRun, firstSeq: number, count: number): 'next' | 'there' | 'elsewhere' {
-  const { last } = run.log
-  if (count === 0) return 'there'
-  if (firstSeq === last + 1) return 'next'
-  const [, ownFirst] = run.record.firstSeqByFence.at(-1) as readonly [number, number] // every ownership has its pair
-  return firstSeq >= ownFirst && firstSeq + count - 1 <= last ? 'there' : 'elsewhere'
 }
 
 /** Appends what `placeOf` found to be next, and keeps the limits. */

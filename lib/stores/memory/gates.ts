@@ -1,105 +1,75 @@
-import type { JsonValue } from '../../agent/json.ts'
 import { StoreFullError } from '../errors.ts'
-import type { EnterResult, GateHolder, GatePlace, GateStore, GateTicket, RenewTicketResult } from '../gates.ts'
+import type { EnterResult, GateHolder, GateStore, GateTicket, RenewTicketResult } from '../gates.ts'
+import { GateQueue } from '../rules/gate-queue.ts'
 import { type Owner, ownerText } from '../run-key.ts'
-import { frozenJson } from './frozen-json.ts'
 import type { MemoryState } from './state.ts'
-
-interface Ticket {
-  readonly id: string
-  /** Infinity: parked. */
-  readonly expiresAt: number
-  readonly data: JsonValue | undefined
-}
-
-/** Tickets in order of arrival. */
-type Gate = Map<string, Ticket>
 
 /** {@link GateStore} in memory. */
 export class MemoryGates implements GateStore {
   readonly #state: MemoryState
-  readonly #gates = new Map<string, Gate>()
+  readonly #gates = new Map<string, GateQueue>()
   #tickets = 0
 
   constructor (state: MemoryState) {
     this.#state = state
     state.register({
-      sweep: () => { for (const [text, gate] of this.#gates) this.#pass(text, gate) },
+      sweep: () => { for (const [text, gate] of this.#gates) this.#settle(text, gate, () => { gate.pass(state.now) }) },
       isEmpty: () => this.#gates.size === 0
     })
   }
 
   async enter (owner: Owner, session: string, ticket: GateTicket, maxTickets = Infinity): Promise<EnterResult> {
-    const { id, data } = ticket
+    const { now } = this.#state
     const text = gateText(owner, session)
-    const gate = this.#gates.get(text) ?? new Map<string, Ticket>()
-    this.#pass(text, gate, id)
-    if (!gate.has(id)) {
-      const holder = headOf(gate)
-      if (holder !== undefined && gate.size >= maxTickets) return { kind: 'full', holder }
+    const gate = this.#gates.get(text) ?? new GateQueue()
+    this.#settle(text, gate, () => { gate.pass(now, ticket.id) })
+    if (!gate.has(ticket.id)) {
+      const { head } = gate
+      if (head !== undefined && gate.size >= maxTickets) return { kind: 'full', holder: head }
       const limit = this.#state.options.maxTickets
       if (this.#tickets >= limit) throw new StoreFullError('maxTickets', limit)
-      this.#tickets++
     }
-    gate.set(id, { id, expiresAt: this.#until(ticket.ms), data: data === undefined ? undefined : frozenJson(data) })
-    this.#gates.set(text, gate)
+    this.#settle(text, gate, () => { gate.put(ticket, now) })
     this.#state.keepSwept()
-    return placeIn(gate, id)
+    return gate.placeOf(ticket.id)
   }
 
   async renew (owner: Owner, session: string, id: string, ms: number | undefined): Promise<RenewTicketResult> {
+    const { now } = this.#state
     const text = gateText(owner, session)
     const gate = this.#gates.get(text)
-    const ticket = gate?.get(id)
-    if (gate === undefined || ticket === undefined) return { kind: 'out' }
-    this.#pass(text, gate, id)
-    gate.set(id, { ...ticket, expiresAt: this.#until(ms) })
-    return placeIn(gate, id)
+    if (gate?.renew(id, ms, now) !== true) return { kind: 'out' }
+    this.#settle(text, gate, () => { gate.pass(now, id) })
+    return gate.placeOf(id)
   }
 
   async leave (owner: Owner, session: string, id: string): Promise<GateHolder | undefined> {
-    const text = gateText(owner, session)
-    const gate = this.#gates.get(text)
-    if (gate === undefined) return undefined
-    if (gate.delete(id)) this.#tickets--
-    this.#pass(text, gate)
-    return headOf(gate)
+    return this.#look(owner, session, (gate) => { gate.remove(id) })
   }
 
   async holder (owner: Owner, session: string): Promise<GateHolder | undefined> {
+    return this.#look(owner, session, () => {})
+  }
+
+  #look (owner: Owner, session: string, act: (gate: GateQueue) => void): GateHolder | undefined {
     const text = gateText(owner, session)
     const gate = this.#gates.get(text)
     if (gate === undefined) return undefined
-    this.#pass(text, gate)
-    return headOf(gate)
+    this.#settle(text, gate, () => {
+      act(gate)
+      gate.pass(this.#state.now)
+    })
+    return gate.head
   }
 
-  /** Drops tickets that ran out, except the caller's own, and the gate with its last ticket. */
-  #pass (text: string, gate: Gate, own?: string): void {
-    const { now } = this.#state
-    for (const { id, expiresAt } of gate.values()) {
-      if (expiresAt > now || id === own) continue
-      gate.delete(id)
-      this.#tickets--
-    }
+  /** Changes a gate, keeps the count of all tickets, and keeps the gate as long as it has one. */
+  #settle (text: string, gate: GateQueue, change: () => void): void {
+    const before = gate.size
+    change()
+    this.#tickets += gate.size - before
     if (gate.size === 0) this.#gates.delete(text)
+    else this.#gates.set(text, gate)
   }
-
-  #until (ms: number | undefined): number {
-    return ms === undefined ? Infinity : this.#state.now + ms
-  }
-}
-
-function headOf (gate: Gate): GateHolder | undefined {
-  const [head] = gate.values()
-  if (head === undefined) return undefined
-  const { id, expiresAt, data } = head
-  return { id, parked: expiresAt === Infinity, ...data !== undefined && { data } }
-}
-
-function placeIn (gate: Gate, id: string): GatePlace {
-  const position = [...gate.keys()].indexOf(id)
-  return { kind: 'in', head: position === 0, position, holder: headOf(gate) as GateHolder } // the gate holds the ticket itself
 }
 
 function gateText (owner: Owner, session: string): string {

@@ -2,8 +2,9 @@ import type {
   AcquireResult, ExpiredQuery, LeaseRefusal, LeaseRequest, Leases, Ownership, RenewResult, TakeoverResult
 } from '../leases.ts'
 import type { RunKey } from '../run-key.ts'
-import { isEnded } from '../run-store.ts'
-import type { MemoryRun, MemoryState } from './state.ts'
+import { decideTake, isRenewable, newLease, releasedLease } from '../rules/lease.ts'
+import { raised } from '../rules/record.ts'
+import type { MemoryState } from './state.ts'
 
 /** {@link Leases} in memory. Raising the record's fence is what seals the log: appends compare with it. */
 export class MemoryLeases implements Leases {
@@ -28,7 +29,7 @@ export class MemoryLeases implements Leases {
     if (run === undefined) return { kind: 'lost', fence: 0 }
     const { record } = run
     const lease = this.#state.leased.get(run)
-    if (record.fence !== fence || lease === undefined || lease.released) return { kind: 'lost', fence: record.fence }
+    if (!isRenewable(record, lease, fence)) return { kind: 'lost', fence: record.fence }
     this.#state.leased.set(run, { ...lease, expiresAt: this.#state.now + ms })
     return { kind: 'ok' }
   }
@@ -37,8 +38,9 @@ export class MemoryLeases implements Leases {
     const run = this.#state.find(key)
     const lease = run && this.#state.leased.get(run)
     if (run === undefined || lease === undefined || run.record.fence !== fence) return
-    if (run.record.state === 'waiting') this.#state.leased.delete(run)
-    else this.#state.leased.set(run, { ...lease, expiresAt: this.#state.now, released: true })
+    const rest = releasedLease(run.record, lease, this.#state.now)
+    if (rest === undefined) this.#state.leased.delete(run)
+    else this.#state.leased.set(run, rest)
   }
 
   async expired ({ protocols, limit }: ExpiredQuery): Promise<readonly RunKey[]> {
@@ -51,28 +53,15 @@ export class MemoryLeases implements Leases {
     return due.sort((a, b) => a.expiresAt - b.expiresAt).slice(0, limit).map(({ key }) => key)
   }
 
-  #take (key: RunKey, { node, op, ms }: LeaseRequest, fromExpired: boolean): Ownership | LeaseRefusal {
+  #take (key: RunKey, request: LeaseRequest, fromExpired: boolean): Ownership | LeaseRefusal {
     const state = this.#state
     const run = state.find(key)
     if (run === undefined) return { kind: 'missing' }
-    const { record } = run
-    const lease = state.leased.get(run)
-    if (isEnded(record.state)) return { kind: 'ended', record }
-    if (lease !== undefined && lease.op !== op) {
-      const expiresInMs = lease.expiresAt - state.now
-      if (!fromExpired || expiresInMs > 0) return { kind: 'held', node: lease.node, fence: record.fence, expiresInMs }
-    }
-    if (lease?.op !== op) this.#raise(run, node)
-    state.leased.set(run, { node, op, expiresAt: state.now + ms, released: false })
-    return { fence: run.record.fence, last: run.log.last, record: run.record }
-  }
-
-  #raise (run: MemoryRun, node: string): void {
-    const { record, log: { last } } = run
-    const fence = record.fence + 1
-    // An ownership that appended nothing needs no pair: no sequence of it is to be found.
-    const pairs = record.firstSeqByFence.filter(([, firstSeq]) => firstSeq <= last)
-    const firstSeqByFence = Object.freeze([...pairs, Object.freeze([fence, last + 1] as const)])
-    this.#state.write(run, { fence, node, lastSeq: last, firstSeqByFence }, undefined)
+    const decision = decideTake(run.record, state.leased.get(run), request, fromExpired, state.now)
+    if (decision.kind === 'refused') return decision.refusal
+    const { log: { last } } = run
+    if (decision.kind === 'raise') state.write(run, raised(run.record, request.node, last), undefined)
+    state.leased.set(run, newLease(request, state.now))
+    return { fence: run.record.fence, last, record: run.record }
   }
 }

@@ -1,3 +1,4 @@
+import { LocalSignals } from '../local-signals.ts'
 import type { Store } from '../store.ts'
 import { MemoryEventLog } from './event-log.ts'
 import { MemoryGates } from './gates.ts'
@@ -9,7 +10,6 @@ import { type MemoryStoreOptions, resolveMemoryOptions } from './options.ts'
 import { MemoryPresence } from './presence.ts'
 import { MemoryRunIndex } from './run-index.ts'
 import { MemoryRuns } from './runs.ts'
-import { MemorySignals } from './signals.ts'
 import { MemoryState } from './state.ts'
 
 /**
@@ -22,7 +22,7 @@ import { MemoryState } from './state.ts'
 export function memoryStore (options?: MemoryStoreOptions): Store {
   const state = new MemoryState(resolveMemoryOptions(options))
   const interrupts = new MemoryInterrupts(state)
-  const signals = new MemorySignals()
+  const signals = new LocalSignals()
   return {
     runs: new MemoryRuns(state, interrupts),
     log: new MemoryEventLog(state),

@@ -1,14 +1,9 @@
+import { type IndexPosition, isOlder, positionOf } from '../rules/listing.ts'
 import type { IndexEntry } from '../run-index.ts'
 
 /** An entry and the moment it was added, by the store's clock. */
 export interface StoredEntry extends IndexEntry {
   readonly addedAt: number
-}
-
-/** Where a listing goes on: strictly older than this. */
-export interface IndexPosition {
-  readonly createdAt: number
-  readonly id: string
 }
 
 /** Entries in the order of `createdAt`, then id. */
@@ -27,7 +22,7 @@ export class SortedEntries {
     while (low < high) {
       const middle = (low + high) >>> 1
       const entry = this.#entries[middle] as StoredEntry // low <= middle < high
-      if (isOlder(entry.createdAt, entry.key.id, position)) low = middle + 1
+      if (isOlder(positionOf(entry), position)) low = middle + 1
       else high = middle
     }
     return low
@@ -40,13 +35,4 @@ export class SortedEntries {
   remove (entry: StoredEntry): void {
     this.#entries.splice(this.olderThan(positionOf(entry)), 1)
   }
-}
-
-/** The position of an entry itself. */
-export function positionOf (entry: IndexEntry): IndexPosition {
-  return { createdAt: entry.createdAt, id: entry.key.id }
-}
-
-function isOlder (createdAt: number, id: string, position: IndexPosition): boolean {
-  return createdAt < position.createdAt || (createdAt === position.createdAt && id < position.id)
 }

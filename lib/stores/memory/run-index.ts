@@ -1,16 +1,10 @@
-import { StoreCursorError } from '../errors.ts'
+import { frozenJson } from '../rules/frozen-json.ts'
+import { formatCursor, matches, MAX_VISITS, ORPHAN_MS, parseCursor, positionOf } from '../rules/listing.ts'
 import { type Owner, ownerText, runKeyText } from '../run-key.ts'
 import type { IndexEntry, ListQuery, RunIndex, RunPage } from '../run-index.ts'
 import type { RunRecord } from '../run-store.ts'
-import { frozenJson } from './frozen-json.ts'
-import { type IndexPosition, positionOf, SortedEntries, type StoredEntry } from './owner-index.ts'
+import { SortedEntries, type StoredEntry } from './owner-index.ts'
 import type { MemoryState } from './state.ts'
-
-/** Entries one call of `list` looks at before it returns a short page. */
-const MAX_VISITS = 1_000
-
-/** Milliseconds after which an entry that no record followed is dropped. */
-const ORPHAN_MS = 600_000
 
 /** {@link RunIndex} in memory. */
 export class MemoryRunIndex implements RunIndex {
@@ -95,30 +89,6 @@ export class MemoryRunIndex implements RunIndex {
       if (entry.addedAt <= addedBefore && this.#verified(entry) === undefined) this.#remove(text)
     }
   }
-}
-
-function matches (record: RunRecord, { protocol, session, agent, states }: ListQuery): boolean {
-  return (protocol === undefined || record.key.protocol === protocol) &&
-    (session === undefined || record.session === session) &&
-    (agent === undefined || record.agent === agent) &&
-    (states === undefined || states.includes(record.state))
-}
-
-function formatCursor ({ createdAt, id }: IndexPosition): string {
-  return Buffer.from(JSON.stringify([createdAt, id])).toString('base64url')
-}
-
-function parseCursor (cursor: string): IndexPosition {
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    if (Array.isArray(parsed) && parsed.length === 2) {
-      const [createdAt, id]: unknown[] = parsed
-      if (typeof createdAt === 'number' && typeof id === 'string') return { createdAt, id }
-    }
-  } catch {
-    // Not JSON: answered below like any other text that is no cursor.
-  }
-  throw new StoreCursorError()
 }
 
 function listsOf ({ key, session, clientId }: IndexEntry): readonly string[] {

@@ -1,4 +1,5 @@
 import { type EventBlock, EventList } from '../../bus/index.ts'
+import { isTrimmed } from '../rules/log.ts'
 import { type LogEvent, logEvent, type LogEvents, type LogLimits, type LogPage } from '../event-log.ts'
 
 /** The log of one run: appends as they came, trimmed from the old end. Blocks are kept as they are, shared with whoever made them. */
@@ -24,12 +25,9 @@ export class RunLog {
 
   /** Drops old appends until the limits hold; `hardBytes` holds whatever the floor. The newest append always stays. */
   trim (limits: LogLimits | undefined, hardBytes: number): void {
-    const { maxEvents = Infinity, maxBytes = Infinity, floor = Infinity } = limits ?? {}
     for (;;) {
       const block = this.#blocks[this.#head]
-      if (block === undefined || block.lastSeq === this.#last) break
-      const over = this.#last - block.lastSeq >= maxEvents || this.#bytes > maxBytes
-      if (!(over && block.lastSeq <= floor) && this.#bytes <= hardBytes) break
+      if (block === undefined || !isTrimmed(block.lastSeq, this, limits, hardBytes)) break
       this.#bytes -= block.bytes
       this.#head++
     }

@@ -3,13 +3,15 @@ import type { NewInterrupt } from '../interrupts.ts'
 import type { LeaseRequest } from '../leases.ts'
 import type { RunKey } from '../run-key.ts'
 import {
-  type Barrier, type CommitResult, type CreateResult, type Expected, type ExpectedAtBarrier, isEnded, type NewRun, type RunPatch,
+  type Barrier, type CommitResult, type CreateResult, type Expected, type ExpectedAtBarrier, type NewRun, type RunPatch,
   type RunRecord, type RunStore, type UpdateResult
 } from '../run-store.ts'
-import { appendTo, keepFold, placeOf } from './event-log.ts'
-import { frozenJson } from './frozen-json.ts'
+import { newLease } from '../rules/lease.ts'
+import { placeOf } from '../rules/log.ts'
+import { frozenPatch, isRetry, isStale, newRecord } from '../rules/record.ts'
+import { appendTo, keepFold } from './event-log.ts'
 import type { MemoryInterrupts } from './interrupts.ts'
-import type { MemoryState, MemoryRun } from './state.ts'
+import { edgeOf, type MemoryState, type MemoryRun } from './state.ts'
 
 /** {@link RunStore} in memory. Each method runs without an `await`, which makes it atomic. */
 export class MemoryRuns implements RunStore {
@@ -27,11 +29,9 @@ export class MemoryRuns implements RunStore {
     if (there !== undefined) return { kind: there.createOp === lease.op ? 'created' : 'exists', record: there.record }
     const { maxRuns } = state.options
     if (state.size >= maxRuns && !state.dropOldestEnded()) throw new StoreFullError('maxRuns', maxRuns)
-    const record: RunRecord = frozenJson({
-      ...init, version: 1, fence: 1, node: lease.node, lastSeq: 0, firstSeqByFence: [[1, 1]] as const, updatedAt: state.now
-    })
+    const record = newRecord(init, lease, state.now)
     const run = state.add(record, lease.op)
-    state.leased.set(run, { node: lease.node, op: lease.op, expiresAt: state.now + lease.ms, released: false })
+    state.leased.set(run, newLease(lease, state.now))
     return { kind: 'created', record }
   }
 
@@ -43,7 +43,7 @@ export class MemoryRuns implements RunStore {
     const run = this.#state.find(key)
     if (run === undefined) return { kind: 'missing' }
     if (isRetry(run, expected)) return { kind: 'ok', record: run.record }
-    if (isStale(run, expected, patch)) return { kind: 'stale', record: run.record }
+    if (isStale(run.record, expected, patch)) return { kind: 'stale', record: run.record }
     return { kind: 'ok', record: this.#state.write(run, frozenPatch(patch), expected.op) }
   }
 
@@ -53,8 +53,8 @@ export class MemoryRuns implements RunStore {
     if (run === undefined) return { kind: 'missing' }
     if (isRetry(run, expected)) return { kind: 'ok', record: run.record }
     const interrupts = barrier.interrupts ?? []
-    if (isStale(run, expected, barrier.patch) || interrupts.some(({ id }) => isInUse(run, id))) return { kind: 'stale', record: run.record }
-    const place = placeOf(run, barrier.firstSeq, barrier.events.length)
+    if (isStale(run.record, expected, barrier.patch) || run.interrupts.isInUse(interrupts)) return { kind: 'stale', record: run.record }
+    const place = placeOf(edgeOf(run), barrier.firstSeq, barrier.events.length)
     if (place === 'elsewhere') return { kind: 'misplaced', last: run.log.last, record: run.record }
     this.#checkRoom(run, interrupts)
 
@@ -73,30 +73,7 @@ export class MemoryRuns implements RunStore {
 
   #checkRoom (run: MemoryRun, interrupts: readonly NewInterrupt[]): void {
     const { maxInterrupts } = this.#state.options
-    const added = new Set(interrupts.map(({ id }) => id).filter((id) => !run.interrupts.has(id))).size
+    const added = run.interrupts.countNew(interrupts)
     if (this.#state.interruptCount + added > maxInterrupts) throw new StoreFullError('maxInterrupts', maxInterrupts)
   }
-}
-
-function isRetry (run: MemoryRun, expected: Expected): boolean {
-  return expected.op !== undefined && run.lastOp === expected.op && run.record.version === expected.version + 1
-}
-
-function isStale (run: MemoryRun, expected: Expected, patch: RunPatch): boolean {
-  const { record } = run
-  if (record.version !== expected.version) return true
-  if (expected.fence !== undefined && record.fence !== expected.fence) return true
-  return isEnded(record.state) && ('state' in patch || 'end' in patch || 'endedAt' in patch)
-}
-
-function isInUse (run: MemoryRun, id: string): boolean {
-  const state = run.interrupts.get(id)?.state
-  return state === 'claimed' || state === 'unknown'
-}
-
-/** The patch with its own copies of the values; a field to remove stays named. */
-function frozenPatch (patch: RunPatch): Partial<RunRecord> {
-  const copy: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(patch)) copy[name] = value === undefined ? undefined : frozenJson(value)
-  return copy as Partial<RunRecord> // the patch's fields with values of the same type
 }

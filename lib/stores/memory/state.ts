@@ -1,17 +1,12 @@
 import type { Fold } from '../event-log.ts'
-import type { InterruptRecord } from '../interrupts.ts'
 import { type RunKey, runKeyText } from '../run-key.ts'
+import { InterruptList } from '../rules/interrupt-list.ts'
+import type { HeldLease } from '../rules/lease.ts'
+import type { LogEdge } from '../rules/log.ts'
+import { changed, endsLease, ownFirstOf } from '../rules/record.ts'
 import { isEnded, type RunRecord } from '../run-store.ts'
 import type { ResolvedMemoryOptions } from './options.ts'
 import { RunLog } from './run-log.ts'
-
-/** A lease as held. `released`: given up, so that its owner can not prolong it any more. */
-export interface HeldLease {
-  readonly node: string
-  readonly op: string
-  readonly expiresAt: number
-  readonly released: boolean
-}
 
 /** Everything under one run key. */
 export interface MemoryRun {
@@ -22,7 +17,7 @@ export interface MemoryRun {
   readonly log: RunLog
   /** The fold as JSON text: the owner may go on changing the state it gave. */
   fold: { readonly seq: number, readonly state: string } | undefined
-  readonly interrupts: Map<string, InterruptRecord>
+  readonly interrupts: InterruptList
   readonly presence: Map<string, number>
   /** When the store saw the run end. */
   endedAt: number | undefined
@@ -77,7 +72,7 @@ export class MemoryState {
       lastOp: undefined,
       log: new RunLog(),
       fold: undefined,
-      interrupts: new Map(),
+      interrupts: new InterruptList(),
       presence: new Map(),
       endedAt: undefined
     }
@@ -105,11 +100,9 @@ export class MemoryState {
 
   /** Puts a changed record in place, one version on. A written state that is not active ends the lease. */
   write (run: MemoryRun, change: Partial<RunRecord>, op: string | undefined): RunRecord {
-    const merged: Record<string, unknown> = { ...run.record, ...change, version: run.record.version + 1, updatedAt: this.now }
-    for (const name of Object.keys(change)) if (merged[name] === undefined) delete merged[name]
-    run.record = Object.freeze(merged) as unknown as RunRecord // a record with fields replaced by their own type
+    run.record = changed(run.record, change, this.now)
     run.lastOp = op
-    if (change.state !== undefined && change.state !== 'pending' && change.state !== 'running') this.leased.delete(run)
+    if (endsLease(change)) this.leased.delete(run)
     if (run.endedAt === undefined && isEnded(run.record.state)) {
       run.endedAt = this.now
       this.#ended.add(run)
@@ -154,4 +147,9 @@ export class MemoryState {
 /** The fold as the port returns it. */
 export function foldOf (run: MemoryRun): Fold | undefined {
   return run.fold === undefined ? undefined : { seq: run.fold.seq, state: JSON.parse(run.fold.state) }
+}
+
+/** Where the run's log stands. */
+export function edgeOf ({ log: { last }, record }: MemoryRun): LogEdge {
+  return { last, ownFirst: ownFirstOf(record) }
 }

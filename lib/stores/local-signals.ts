@@ -1,10 +1,10 @@
-import type { JsonValue } from '../../agent/json.ts'
-import { ownerText, runKeyText } from '../run-key.ts'
-import type { SignalChannel, SignalHandler, Signals, Unsubscribe } from '../signals.ts'
-import { frozenJson } from './frozen-json.ts'
+import type { JsonValue } from '../agent/json.ts'
+import { ownerText, runKeyText } from './run-key.ts'
+import type { SignalChannel, SignalHandler, Signals, Unsubscribe } from './signals.ts'
+import { frozenJson } from './rules/frozen-json.ts'
 
 /** {@link Signals} within one process. */
-export class MemorySignals implements Signals {
+export class LocalSignals implements Signals {
   readonly #channels = new Map<string, Set<SignalHandler>>()
 
   async publish (channel: SignalChannel, message: JsonValue): Promise<void> {
@@ -38,7 +38,8 @@ export class MemorySignals implements Signals {
   }
 }
 
-function channelText (channel: SignalChannel): string {
+/** One text for one channel, different for different channels whatever characters the ids hold. */
+export function channelText (channel: SignalChannel): string {
   switch (channel.kind) {
     case 'run': return JSON.stringify(['run', runKeyText(channel.key)])
     case 'node': return JSON.stringify(['node', channel.node])
