@@ -1,0 +1,6 @@
+export { Backoff, type BackoffOptions } from './backoff.ts'
+export { isTransient, NetNotJsonError, NetTimeoutError, NetTooLargeError, NetworkError } from './errors.ts'
+export { abortError, type HttpRequest, HttpResponse, sendRequest } from './http-request.ts'
+export { callJson, type JsonAnswer, type JsonCall } from './json-call.ts'
+export { pause } from './pause.ts'
+export { SseReader, type SseMessage, type SseReaderOptions } from './sse-reader.ts'
