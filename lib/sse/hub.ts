@@ -21,7 +21,15 @@ export interface SseHubOptions {
   readonly heartbeat?: string | undefined
   /** Who watches the streams. @default nobody */
   readonly observer?: SseObserver | undefined
+  /**
+   * The block that ends a stream which the client may take up again: `cursorId` is the id to come back with, `lagged` stands for a
+   * reader that fell behind, `stopped` for a topic that was closed under it. @default the id and a `retry` of half a second to five
+   */
+  readonly farewell?: ((cursorId: string | undefined, why: Farewell) => string) | undefined
 }
+
+/** Why a stream ends that its client may take up again. */
+export type Farewell = 'timeout' | 'closed' | 'lagged' | 'stopped'
 
 /** Deadlines are met to an eighth of the shortest one, and to this many milliseconds at the worst. */
 const MAX_TICK_MS = 1_000
@@ -59,7 +67,7 @@ export class SseHub {
       heartbeatTicks: heartbeatMs === 0 ? 0 : wheel.ticks(heartbeatMs),
       writeTicks: writeTimeoutMs === 0 ? 0 : wheel.ticks(writeTimeoutMs),
       streamTicks: streamTimeoutMs === 0 ? 0 : wheel.ticks(streamTimeoutMs),
-      farewell,
+      farewell: options.farewell ?? farewell,
       onClosed: (response) => this.#forget(response)
     }
   }

@@ -23,7 +23,7 @@ export interface SseResponseOwner {
   readonly writeTicks: number
   readonly streamTicks: number
   /** Block that ends a stream which the client may take up again. */
-  farewell (cursorId: string | undefined): string
+  farewell (cursorId: string | undefined, why: 'timeout' | 'closed' | 'lagged' | 'stopped'): string
   onClosed (response: SseResponse): void
 }
 
@@ -178,7 +178,7 @@ export class SseResponse {
             return
           }
           this.#outcome ??= why
-          this.end(this.#owner.farewell(this.#view?.cursorId?.(cursor)))
+          this.end(this.#owner.farewell(this.#view?.cursorId?.(cursor), why === 'lagged' ? why : 'stopped'))
         }
       }
     })
@@ -201,9 +201,9 @@ export class SseResponse {
   }
 
   /** Ends a stream that the client may take up again. */
-  #farewell (why: SseEnd): void {
+  #farewell (why: 'timeout' | 'closed'): void {
     const cursor = this.#attachment?.cursor
-    this.end(this.#owner.farewell(cursor === undefined ? undefined : this.#view?.cursorId?.(cursor)))
+    this.end(this.#owner.farewell(cursor === undefined ? undefined : this.#view?.cursorId?.(cursor), why))
     this.#fire(why)
     this.#detach()
   }
