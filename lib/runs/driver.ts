@@ -18,6 +18,7 @@ import { observedEnd, type RunObserver } from './observer.ts'
 import { type RunProtocol, type Snapshot } from './protocol.ts'
 import { type RunLog } from './run-log.ts'
 import { type Run } from './run.ts'
+import { type Slot } from './slots.ts'
 import { type ExecutionSpec } from './spec.ts'
 import { type Tenure } from './tenure.ts'
 
@@ -41,6 +42,7 @@ export class Driver implements Run, ExecutionHost {
   #cause: Cause | undefined
   #lease: Lease | undefined
   #ticket: Ticket | undefined
+  #slot: Slot | undefined
   #flow: FlowControl | undefined
   #claims: Claims | undefined
   #observer: RunObserver | undefined
@@ -102,6 +104,7 @@ export class Driver implements Run, ExecutionHost {
     this.#claims = claims
     this.#observer = observer
     this.#ticket = work?.ticket
+    this.#slot = work?.slot
     this.#cause = undefined
     this.#isEnding = false
     if (work !== undefined) {
@@ -318,6 +321,8 @@ export class Driver implements Run, ExecutionHost {
 
   async #freeSession (isPaused: boolean): Promise<void> {
     const { key, session } = this.#record
+    // Before the end is told: who reads it may start the next run.
+    await this.#slot?.release()
     try {
       if (isPaused && this.#spec?.holdGateWhileWaiting === true) await this.#ticket?.park()
       else await this.#host.gates.leave(key.owner, session, key.id)
@@ -349,6 +354,9 @@ export class Driver implements Run, ExecutionHost {
     this.#cause = undefined
     this.#claims = undefined
     this.#observer = undefined
+    // Of a run that could not say its end; never rejects.
+    this.#slot?.release()
+    this.#slot = undefined
     this.#flow = undefined
     if (closesAgents) this.closeAgents()
     if (isClosed) {

@@ -20,9 +20,19 @@ import { Reaper } from './reaper.ts'
 import { Resumer } from './resumer.ts'
 import { type Run } from './run.ts'
 import { Shelf } from './shelf.ts'
+import { Slots } from './slots.ts'
 import { type Idempotency, type ResumeResult, type ResumeSpec, type RunSpec, type StartResult } from './spec.ts'
 import { Starter } from './starter.ts'
+import { StoredBytes } from './stored-bytes.ts'
 import { MAX_AHEAD_MS } from './writer.ts'
+
+/** What one owner may have at once; what is left out is not limited. */
+export interface OwnerLimits {
+  /** Runs that are queued or under way, on all nodes that share the store. */
+  readonly maxRuns?: number | undefined
+  /** Rough bytes that the store keeps of inputs and logs. */
+  readonly maxStoredBytes?: number | undefined
+}
 
 /** Options of a {@link RunEngine}. */
 export interface EngineOptions {
@@ -40,6 +50,8 @@ export interface EngineOptions {
   readonly storeTimeoutMs?: number
   /** Milliseconds an idempotency key is remembered. @default 86400000 */
   readonly dedupeTtlMs?: number
+  /** For each owner. @default no limits */
+  readonly limits?: OwnerLimits | undefined
   /** Who watches the runs. @default nobody */
   readonly observer?: EngineObserver | undefined
 }
@@ -81,6 +93,9 @@ export class RunEngine {
     const store = this.#deadlines.bound(options.store ?? memoryStore())
     const leases = new LeaseKeeper({ leases: store.leases, leaseMs, onBeat: () => { this.#beat() } })
     const gates = new Gates({ gates: store.gates, ticketMs: leaseMs })
+    const { maxRuns, maxStoredBytes } = options.limits ?? {}
+    const slots = maxRuns === undefined ? undefined : new Slots({ gates, maxRuns })
+    const storedBytes = maxStoredBytes === undefined ? undefined : new StoredBytes({ index: store.index, maxStoredBytes })
     const shelf = new Shelf({ bus, store, protocols, starting: this.#starting })
     const host: DriverHost = {
       gates,
@@ -95,13 +110,15 @@ export class RunEngine {
         if (!isClosed) return
         shelf.remove(driver)
         const { key, session } = driver.record
+        // With the frames that were made of it: too much rather than too little, until the store is looked at again.
+        storedBytes?.add(key.owner, driver.topic.bytes)
         gates.forget(key.owner, session, key.id)
       },
       discard: (topic) => { this.#discard(topic) }
     }
     this.#ownsStore = options.store === undefined
     this.#ownsBus = options.bus === undefined
-    this.#parts = { store, bus, logger, node, leases, gates, shelf, host, protocols, observer }
+    this.#parts = { store, bus, logger, node, leases, gates, shelf, host, protocols, observer, slots, storedBytes }
     const admission = this.#admission = new Admission({ kv: store.kv, patienceMs, ttlMs: options.dedupeTtlMs ?? 86_400_000, recordOf: (key) => this.#recordOf(key) })
     this.#resumer = new Resumer(this.#parts)
     this.#starter = new Starter(this.#parts, admission, this.#resumer)
@@ -134,7 +151,7 @@ export class RunEngine {
 
   /**
    * Starts a run, or finds the one that this start has already made (R15). Whatever goes wrong afterwards is the run's
-   * own terminal. @throws AGT_ERR_STORE_UNAVAILABLE, AGT_ERR_BUS_TOPIC_LIMIT: nothing was started
+   * own terminal. @throws AGT_ERR_STORE_UNAVAILABLE, AGT_ERR_BUS_TOPIC_LIMIT, AGT_ERR_RUN_LIMIT, AGT_ERR_RUN_STORAGE_LIMIT: nothing was started
    */
   async start (spec: RunSpec): Promise<StartResult> {
     if (this.#isClosing) return { kind: 'closing' }
@@ -188,7 +205,7 @@ export class RunEngine {
     return await this.#parts.store.interrupts.open(owner, protocol, session)
   }
 
-  /** Goes on with a waiting run, in the same log (R2). Exactly one of several simultaneous calls resumes it. */
+  /** Goes on with a waiting run, in the same log (R2). Exactly one of several simultaneous calls resumes it. @throws AGT_ERR_STORE_UNAVAILABLE, AGT_ERR_RUN_LIMIT */
   async resume (run: Run, spec: ResumeSpec): Promise<ResumeResult> {
     if (this.#isClosing) return { kind: 'closing' }
     return await this.#tracked(randomUUID(), this.#resumer.resume(run, spec))

@@ -5,6 +5,12 @@ import { type RunFailure } from './protocol.ts'
 /** A protocol of that name is registered already, and it is another one. */
 export const ProtocolTakenError = createError<[string]>('AGT_ERR_RUN_PROTOCOL_TAKEN', 'Another protocol is registered as "%s"; register each one once per engine.', 500)
 
+/** The owner has as many runs under way as it may; nothing was started. */
+export const RunLimitError = createError<[number]>('AGT_ERR_RUN_LIMIT', 'You have %d runs under way, which is the limit; wait for one to end.', 429)
+
+/** The store keeps as much for the owner as it may; nothing was started. */
+export const StorageLimitError = createError<[number]>('AGT_ERR_RUN_STORAGE_LIMIT', 'Your runs take up the %d bytes that they may; wait for old ones to expire.', 429)
+
 /** Public text of a failure that does not say `expose`. */
 const GENERIC_MESSAGE = 'The agent failed.'
 

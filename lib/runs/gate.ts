@@ -40,8 +40,13 @@ export class Gates {
 
   /** Takes the session, or says who has it. */
   async enterIfFree (owner: Owner, session: string, id: string, data: JsonValue): Promise<Ticket | { readonly holder: GateHolder }> {
+    return await this.enterUpTo(1, owner, session, id, data)
+  }
+
+  /** Queues up where fewer than `maxTickets` are in the queue, else says who is at its head. */
+  async enterUpTo (maxTickets: number, owner: Owner, session: string, id: string, data: JsonValue): Promise<Ticket | { readonly holder: GateHolder }> {
     const { gates, ticketMs } = this.#options
-    const place = await gates.enter(owner, session, { id, ms: ticketMs, data }, 1)
+    const place = await gates.enter(owner, session, { id, ms: ticketMs, data }, maxTickets)
     return place.kind === 'full' ? { holder: place.holder } : this.#hold(owner, session, id, place.head)
   }
 

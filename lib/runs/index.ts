@@ -1,4 +1,4 @@
-export { RunEngine, type EngineOptions, type StopOptions } from './engine.ts'
+export { RunEngine, type EngineOptions, type OwnerLimits, type StopOptions } from './engine.ts'
 export type { Run } from './run.ts'
 export type {
   DisconnectPolicy, ExecutionSpec, Idempotency, InterruptProblem, ReplayLimits, ResumeClaim, ResumeResult, ResumeSpec, RunSpec, StartResult
@@ -10,4 +10,4 @@ export type { Connection, ConnectOptions } from './disconnect.ts'
 export type { RunLogger } from './logger.ts'
 export type { EngineObserver, ObservedEnd, RunObserver, StartingRun } from './observer.ts'
 export { checkNamed } from './interrupts.ts'
-export { OUTCOME_UNKNOWN, ProtocolTakenError } from './errors.ts'
+export { OUTCOME_UNKNOWN, ProtocolTakenError, RunLimitError, StorageLimitError } from './errors.ts'

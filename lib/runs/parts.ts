@@ -7,6 +7,8 @@ import { type RunLogger } from './logger.ts'
 import { type EngineObserver } from './observer.ts'
 import { type RunProtocol } from './protocol.ts'
 import { type Shelf } from './shelf.ts'
+import { type Slots } from './slots.ts'
+import { type StoredBytes } from './stored-bytes.ts'
 
 /** What the parts of one engine share. */
 export interface EngineParts {
@@ -21,4 +23,8 @@ export interface EngineParts {
   readonly host: DriverHost
   readonly protocols: ReadonlyMap<string, RunProtocol>
   readonly observer: EngineObserver | undefined
+  /** Absent: no limit. */
+  readonly slots: Slots | undefined
+  /** Absent: no limit. */
+  readonly storedBytes: StoredBytes | undefined
 }

@@ -9,6 +9,7 @@ import { insist } from './insist.ts'
 import { type RunObserver } from './observer.ts'
 import { type EngineParts } from './parts.ts'
 import { type Run } from './run.ts'
+import { type Slot } from './slots.ts'
 import { type ExecutionSpec, type InterruptProblem, type ReplayLimits, type ResumeResult, type ResumeSpec } from './spec.ts'
 import { StoredRun } from './stored-run.ts'
 
@@ -36,7 +37,15 @@ export class Resumer {
     const open = all.filter(({ state }) => state === 'open' || state === 'expired')
     const problem = checkAnswers(open, spec.decisions)
     if (problem !== undefined) return { kind: 'interrupts', problem }
-    return await this.#reserved(key, async () => await this.#resume(run, spec, open))
+    const slot = await this.#parts.slots?.take(key.owner)
+    try {
+      const result = await this.#reserved(key, async () => await this.#resume(run, spec, open, slot))
+      if (result.kind !== 'resumed') await slot?.release()
+      return result
+    } catch (error) {
+      await slot?.release()
+      throw error
+    }
   }
 
   /** Ends a waiting run. False when it does not wait any more. */
@@ -56,7 +65,7 @@ export class Resumer {
     })
   }
 
-  async #resume (run: Run, spec: ResumeSpec, open: readonly InterruptRecord[]): Promise<ResumeResult> {
+  async #resume (run: Run, spec: ResumeSpec, open: readonly InterruptRecord[], slot: Slot | undefined): Promise<ResumeResult> {
     const { key } = run.record
     const agent = spec.agent ?? agentOf(this.#parts.shelf.driver(key.id))
     if (agent === undefined) return { kind: 'no-agent' }
@@ -66,7 +75,7 @@ export class Resumer {
     let keepsLease = false
     const ports: ClaimPorts = { interrupts: this.#parts.store.interrupts, onUnknown: () => { keepsLease = true } }
     try {
-      return await this.#proceed(run, ownership, takenAt, { ...spec, agent }, open, spec.decisions, ports)
+      return await this.#proceed(run, ownership, takenAt, { spec: { ...spec, agent }, slot }, open, spec.decisions, ports)
     } catch (error) {
       if (!keepsLease) await this.#giveBack(ownership)
       throw error
@@ -92,7 +101,8 @@ export class Resumer {
   }
 
   async #proceed (
-    run: Run, ownership: Ownership, takenAt: number, spec: ExecutionSpec, open: readonly InterruptRecord[], decisions: readonly Decision[], ports: ClaimPorts
+    run: Run, ownership: Ownership, takenAt: number, { spec, slot }: { readonly spec: ExecutionSpec, readonly slot: Slot | undefined },
+    open: readonly InterruptRecord[], decisions: readonly Decision[], ports: ClaimPorts
   ): Promise<ResumeResult> {
     const { gates, node } = this.#parts
     const { record, fence } = ownership
@@ -110,7 +120,7 @@ export class Resumer {
     try {
       // Its own ticket where it kept the session, a new one at the end of the queue where it did not.
       const ticket = await gates.enter(key.owner, session, key.id, { clientId: record.clientId, protocol: key.protocol, node })
-      driver.begin({ record, takenAt, work: { spec, ticket }, claims, observer: this.#observe(record, true) })
+      driver.begin({ record, takenAt, work: { spec, ticket, slot }, claims, observer: this.#observe(record, true) })
       return { kind: 'resumed', run: driver }
     } catch (error) {
       await claims.release()

@@ -45,6 +45,8 @@ export class RunLog {
   #isSilent = false
   #isSavingFold = false
   #now = 0
+  /** Payloads of this ownership. */
+  #size = 0
 
   constructor (ports: RunLogPorts, protocol: RunProtocol, record: RunRecord, topic: Topic, replay: ReplayLimits, fold?: FoldKeeper) {
     this.topic = topic
@@ -60,6 +62,7 @@ export class RunLog {
     this.topic.renew(epochOf(record, record.fence))
     this.#isHolding = false
     this.#held.clear()
+    this.#size = 0
     this.#now = performance.now()
     this.#writer = new Writer({
       log,
@@ -89,6 +92,7 @@ export class RunLog {
     if (this.#isSilent) return
     const { event, level, isLine } = options ?? PLAIN
     const text = isLine === true || data.isWellFormed() ? data : data.toWellFormed()
+    this.#size += text.length
     if (this.#isHolding) this.#held.add({ data: text, event, level, isLine })
     else {
       this.topic.add(text, options)
@@ -133,12 +137,17 @@ export class RunLog {
     // A short log is read from its start just as well.
     const fold = this.#fold?.isDue(last, this.#cadence) === true ? this.#fold.at(last + events.length) : undefined
     const result = await commitBarrier({ runs, patienceMs, writer: this.#writer }, record, {
-      ...part, firstSeq: last + 1, events, limits: this.#limits(), ...fold !== undefined && { fold }
+      ...part, patch: { ...part.patch, ...this.#bytes(record) }, firstSeq: last + 1, events, limits: this.#limits(), ...fold !== undefined && { fold }
     })
     // What was noted for it will never be seen.
     if (result.kind !== 'ok') this.#fold = undefined
     else if (fold !== undefined) this.#fold?.saved(fold.seq)
     return result
+  }
+
+  /** What the run takes in the store from now on, where somebody counts: the log is trimmed there as it is here. */
+  #bytes ({ bytes }: RunRecord): { readonly bytes?: number } {
+    return bytes === undefined ? {} : { bytes: bytes + Math.min(this.#size, this.#replay.maxBytes) }
   }
 
   /** Tells what a barrier has stored. */

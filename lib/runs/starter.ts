@@ -14,6 +14,15 @@ import { type InterruptProblem, type RunSpec, type StartResult } from './spec.ts
 
 type Undo = () => Promise<unknown>
 
+/** What a new record says that its spec does not. */
+interface NewRunFacts {
+  readonly isHead: boolean
+  /** The run that it answers. */
+  readonly resumes: string | undefined
+  readonly trace: string | undefined
+  readonly bytes: number | undefined
+}
+
 /** Starts runs: each step that takes something is undone when a later one fails, so that a failed start leaves nothing behind. */
 export class Starter {
   readonly #parts: EngineParts
@@ -57,19 +66,22 @@ export class Starter {
     const ticket = await (spec.onBusySession === 'reject' ? gates.enterIfFree(owner, session, id, data) : gates.enter(owner, session, id, data))
     if ('holder' in ticket) return { kind: 'busy', runningId: memberOf(ticket.holder.data, 'clientId') }
 
+    const bytes = await this.#checkStored(spec)
+    const slot = await this.#parts.slots?.take(owner)
+    if (slot !== undefined) undo.push(() => slot.release())
     const observer = this.#parts.observer?.starting?.({ id, protocol: protocol.name, agent: spec.agentId, isResumed: open.length > 0 })
     if (observer !== undefined) undo.push(async () => { observer.ended({ reason: 'not-started' }) })
     const topic = this.#openTopic(spec, id, undo)
     const takenAt = performance.now()
     const forget: Undo = () => this.#parts.store.runs.delete(key)
     undo.push(forget)
-    const record = await this.#create(spec, key, topic, ticket.isHead, open[0]?.run.id, observer?.trace)
+    const record = await this.#create(spec, key, topic, { isHead: ticket.isHead, resumes: open[0]?.run.id, trace: observer?.trace, bytes })
     const onUnknown = (): void => { undo.splice(undo.indexOf(forget), 1) }
     const claims = await this.#claim(spec, record, open, undo, onUnknown)
     if (claims !== undefined && !(claims instanceof Claims)) return { kind: 'interrupts', problem: claims }
 
     const driver = drive(this.#parts, protocol, record, topic, spec.replay)
-    driver.begin({ record, takenAt, work: { spec, ticket }, claims, observer })
+    driver.begin({ record, takenAt, work: { spec, ticket, slot }, claims, observer })
     if (claims !== undefined) this.#link(claims, record, observer)
     shelf.add(driver)
     if (spec.onBusySession === 'supersede' && !ticket.isHead) this.#supersede(record)
@@ -110,8 +122,8 @@ export class Starter {
   }
 
   /** Index entry, record and first lease (R20: in this order). */
-  async #create (spec: RunSpec, key: RunKey, topic: Topic, isHead: boolean, resumes: string | undefined, trace: string | undefined): Promise<RunRecord> {
-    const { store, node, leases } = this.#parts
+  async #create (spec: RunSpec, key: RunKey, topic: Topic, { isHead, resumes, trace, bytes }: NewRunFacts): Promise<RunRecord> {
+    const { store, node, leases, storedBytes } = this.#parts
     const { clientId, session, idempotency } = spec
     const createdAt = Date.now()
     await store.index.add({ key, clientId, session, createdAt })
@@ -127,10 +139,21 @@ export class Starter {
       ...idempotency !== undefined && { fingerprint: idempotency.fingerprint },
       ...spec.stored !== undefined && { input: spec.stored },
       ...resumes !== undefined && { links: { resumes } },
-      ...trace !== undefined && { trace }
+      ...trace !== undefined && { trace },
+      ...bytes !== undefined && { bytes }
     }, { node, op: randomUUID(), ms: leases.leaseMs })
+    if (bytes !== undefined) storedBytes?.add(key.owner, bytes)
     // The id was made a moment ago: whoever is there is this very call, whose answer was lost.
     return result.record
+  }
+
+  /** What the request takes in the store, where that is limited. @throws AGT_ERR_RUN_STORAGE_LIMIT */
+  async #checkStored (spec: RunSpec): Promise<number | undefined> {
+    const { storedBytes } = this.#parts
+    if (storedBytes === undefined) return undefined
+    const bytes = storedBytes.sizeOf(spec.stored)
+    await storedBytes.check(spec.owner, bytes)
+    return bytes
   }
 
   async #claim (

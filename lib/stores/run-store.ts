@@ -49,6 +49,8 @@ export interface NewRun {
   /** What a resume or a restart needs (R14, R21). */
   readonly input?: JsonValue
   readonly links?: RunLinks
+  /** Roughly what the run takes in the store: its input, and from its first pause or end on its log. Absent: nobody counts. */
+  readonly bytes?: number
   /** Trace context in which the run was started, for those who trace it on. */
   readonly trace?: string
 }
@@ -75,7 +77,7 @@ export interface RunRecord extends Omit<NewRun, 'state'> {
 }
 
 /** The fields of a record that its owner may change. */
-export type RunField = 'state' | 'endedAt' | 'expiresAt' | 'end' | 'links' | 'detail' | 'input' | 'fingerprint'
+export type RunField = 'state' | 'endedAt' | 'expiresAt' | 'end' | 'links' | 'detail' | 'input' | 'fingerprint' | 'bytes'
 
 /** A shallow change: each named field is replaced whole, `undefined` removes it. */
 export type RunPatch = { readonly [Field in RunField]?: RunRecord[Field] | undefined }

@@ -7,6 +7,7 @@ export const runCases: Cases = {
       fingerprint: 'f',
       links: { resumes: 'earlier' },
       trace: '00-trace',
+      bytes: 7,
       input: [1, { deep: [null, true, 'x'] }],
       // Values that a careless encoder confuses: empty lists with empty objects, large numbers, `__proto__` as a name.
       detail: JSON.parse('{"list":[],"object":{},"nested":[[],{}],"nothing":null,"large":9007199254740991,"small":1e-9,"text":"\\ud83d\\u2028","__proto__":{"x":1}}')
@@ -50,10 +51,10 @@ export const runCases: Cases = {
 
   'replaces the named fields whole, removes those named undefined, keeps the others': async (t, { store }) => {
     const record = await started(store, { fingerprint: 'f', input: 'in', detail: { a: 1, b: [] }, links: { resumes: 'r' } })
-    const result = await store.runs.update(record.key, expect(record), { detail: { c: {} }, fingerprint: undefined, links: { resumedBy: 's' } })
+    const result = await store.runs.update(record.key, expect(record), { detail: { c: {} }, fingerprint: undefined, links: { resumedBy: 's' }, bytes: 12 })
     const { fingerprint, updatedAt, ...rest } = record
     const { updatedAt: changedAt, ...changed } = recordOf(result)
-    t.same([result.kind, changed], ['ok', { ...rest, version: 2, detail: { c: {} }, links: { resumedBy: 's' } }])
+    t.same([result.kind, changed], ['ok', { ...rest, version: 2, detail: { c: {} }, links: { resumedBy: 's' }, bytes: 12 }])
     t.equal(changedAt >= updatedAt, true)
     t.equal('fingerprint' in changed, false)
     t.same(await store.runs.get(record.key), recordOf(result))
