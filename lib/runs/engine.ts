@@ -5,6 +5,7 @@ import {
 } from '../stores/index.ts'
 import { Admission } from './admission.ts'
 import { Burst } from './burst.ts'
+import { type Census, countRuns } from './census.ts'
 import { Deadlines } from './deadline.ts'
 import { type DriverHost } from './driver-host.ts'
 import { type Cause } from './ending.ts'
@@ -14,25 +15,17 @@ import { Gates } from './gate.ts'
 import { LeaseKeeper } from './lease.ts'
 import { SILENT, type RunLogger } from './logger.ts'
 import { type EngineObserver } from './observer.ts'
+import { type OwnerLimits, ownerLimits } from './owner-limits.ts'
 import { type EngineParts } from './parts.ts'
 import { type RunProtocol } from './protocol.ts'
 import { Reaper } from './reaper.ts'
 import { Resumer } from './resumer.ts'
 import { type Run } from './run.ts'
 import { Shelf } from './shelf.ts'
-import { Slots } from './slots.ts'
 import { type Idempotency, type ResumeResult, type ResumeSpec, type RunSpec, type StartResult } from './spec.ts'
 import { Starter } from './starter.ts'
-import { StoredBytes } from './stored-bytes.ts'
+import { within } from './within.ts'
 import { MAX_AHEAD_MS } from './writer.ts'
-
-/** What one owner may have at once; what is left out is not limited. */
-export interface OwnerLimits {
-  /** Runs that are queued or under way, on all nodes that share the store. */
-  readonly maxRuns?: number | undefined
-  /** Rough bytes that the store keeps of inputs and logs. */
-  readonly maxStoredBytes?: number | undefined
-}
 
 /** Options of a {@link RunEngine}. */
 export interface EngineOptions {
@@ -55,6 +48,17 @@ export interface EngineOptions {
   /** Who watches the runs. @default nobody */
   readonly observer?: EngineObserver | undefined
 }
+
+/** How an engine is closed. */
+export interface CloseOptions {
+  /** Milliseconds for everything that runs. @default 5000 */
+  readonly timeoutMs?: number
+  /** What runs is interrupted at once, or gets three quarters of the time to finish first. @default 'interrupt' */
+  readonly running?: 'interrupt' | 'finish'
+}
+
+/** Of the time to close, what `finish` leaves to the runs. */
+const FINISH_PART = 0.75
 
 /** How a run is stopped. */
 export interface StopOptions {
@@ -93,9 +97,7 @@ export class RunEngine {
     const store = this.#deadlines.bound(options.store ?? memoryStore())
     const leases = new LeaseKeeper({ leases: store.leases, leaseMs, onBeat: () => { this.#beat() } })
     const gates = new Gates({ gates: store.gates, ticketMs: leaseMs })
-    const { maxRuns, maxStoredBytes } = options.limits ?? {}
-    const slots = maxRuns === undefined ? undefined : new Slots({ gates, maxRuns })
-    const storedBytes = maxStoredBytes === undefined ? undefined : new StoredBytes({ index: store.index, maxStoredBytes })
+    const { slots, storedBytes } = ownerLimits(options.limits, gates, store.index)
     const shelf = new Shelf({ bus, store, protocols, starting: this.#starting })
     const host: DriverHost = {
       gates,
@@ -245,21 +247,37 @@ export class RunEngine {
     return runs.length > 0 ? 'stopped' : 'unknown'
   }
 
+  /** Runs that this node executes or that wait here, counted now. */
+  census (): Census {
+    return countRuns(this.#parts.shelf.drivers)
+  }
+
+  /** Whether starts are refused, because of `drain()` or `close()`. */
+  get isClosing (): boolean {
+    return this.#isClosing
+  }
+
+  /** Takes no more starts and resumes from now on; what runs goes on. For a server that still answers while its clients are sent elsewhere. */
+  drain (): void {
+    this.#isClosing = true
+  }
+
   /**
-   * Takes no more starts and interrupts what runs; resolves when every run has told its terminal, or after `timeoutMs`, when the
-   * rest is left to other nodes. Waiting runs stay as they are, without the instances that were kept for them. A second call waits for the first. @default timeoutMs 5000
+   * Takes no more starts and interrupts what runs, at once or what has not finished by then; resolves when every run has told its
+   * terminal, or after `timeoutMs` and one more deadline of the store, when the rest is left to other nodes. Waiting runs stay as they are, without the
+   * instances that were kept for them. A second call waits for the first.
    */
-  close (options: { readonly timeoutMs?: number } = {}): Promise<void> {
-    this.#closed ??= this.#close(options.timeoutMs ?? 5_000)
+  close ({ timeoutMs = 5_000, running = 'interrupt' }: CloseOptions = {}): Promise<void> {
+    this.#closed ??= this.#close(timeoutMs, running)
     return this.#closed
   }
 
-  async #close (timeoutMs: number): Promise<void> {
+  async #close (timeoutMs: number, running: 'interrupt' | 'finish'): Promise<void> {
     this.#isClosing = true
-    let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<void>((resolve) => { timer = setTimeout(resolve, timeoutMs) })
-    await Promise.race([timeout, this.#interruptAll(timeoutMs)])
-    clearTimeout(timer)
+    const until = performance.now() + timeoutMs
+    if (running === 'finish') await within(Math.floor(timeoutMs * FINISH_PART), this.#allSettled())
+    const leftMs = Math.max(0, Math.floor(until - performance.now()))
+    await within(leftMs, this.#interruptAll(leftMs))
     await this.#handOver()
     this.#parts.leases.close()
     if (this.#ownsStore) await this.#parts.store.close()
@@ -294,6 +312,11 @@ export class RunEngine {
   async #recordOf (key: RunKey): Promise<RunRecord | undefined> {
     await this.#starting.get(key.id)?.catch(() => {})
     return await this.#parts.store.runs.get(key)
+  }
+
+  async #allSettled (): Promise<void> {
+    await Promise.allSettled(this.#starting.values())
+    await Promise.all([...this.#parts.shelf.drivers].map(async (driver) => { if (driver.isActive) await driver.settled() }))
   }
 
   async #interruptAll (graceMs: number): Promise<void> {

@@ -1,4 +1,5 @@
-export { RunEngine, type EngineOptions, type OwnerLimits, type StopOptions } from './engine.ts'
+export type { Census } from './census.ts'
+export { RunEngine, type CloseOptions, type EngineOptions, type StopOptions } from './engine.ts'
 export type { Run } from './run.ts'
 export type {
   DisconnectPolicy, ExecutionSpec, Idempotency, InterruptProblem, ReplayLimits, ResumeClaim, ResumeResult, ResumeSpec, RunSpec, StartResult
@@ -7,6 +8,7 @@ export type {
   Emit, EmitOptions, ExecutionEnd, ExecutionInfo, InterruptedBy, Projection, RunFailure, RunFold, RunProtocol, Snapshot
 } from './protocol.ts'
 export type { Connection, ConnectOptions } from './disconnect.ts'
+export type { OwnerLimits } from './owner-limits.ts'
 export type { RunLogger } from './logger.ts'
 export type { EngineObserver, ObservedEnd, RunObserver, StartingRun } from './observer.ts'
 export { checkNamed } from './interrupts.ts'

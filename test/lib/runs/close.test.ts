@@ -169,3 +169,61 @@ t.test('an instance that is kept for a run is closed when another node goes on w
   last.finish()
   await again.ended
 })
+
+t.test('what runs may finish before it is interrupted, where that is asked for', async (t) => {
+  const { engine } = makeEngine(t)
+  const agent = new ScriptedAgent()
+  const done = runOf(await engine.start(specOf(agent)))
+  const queued = runOf(await engine.start(specOf(agent, { clientId: 'r2', onBusySession: 'queue' })))
+  const endless = runOf(await engine.start(specOf(agent, { clientId: 'r3', session: 's3' })))
+  const [first] = [await agent.called(), await agent.called()]
+  const closing = engine.close({ timeoutMs: 400, running: 'finish' })
+  t.match(await engine.start(specOf(agent, { clientId: 'r4', session: 's4' })), { kind: 'closing' })
+  await first?.text('x')
+  t.equal(first?.context.signal.aborted, false)
+  first?.finish()
+  t.equal((await done.ended).state, 'completed')
+  const second = await agent.called()
+  second.finish()
+  t.equal((await queued.ended).state, 'completed')
+  await closing
+  t.match(endless.record, { state: 'cancelled', end: { code: 'shutdown' } })
+})
+
+t.test('closing waits no longer than for the last run to finish', async (t) => {
+  const { engine } = makeEngine(t)
+  const agent = new ScriptedAgent()
+  const run = runOf(await engine.start(specOf(agent)))
+  const execution = await agent.called()
+  const closing = engine.close({ timeoutMs: 2_000_000, running: 'finish' })
+  execution.finish()
+  await closing
+  t.equal(run.record.state, 'completed')
+})
+
+t.test('a drained engine refuses starts and resumes, and lets the rest go on', async (t) => {
+  const { engine } = makeEngine(t)
+  const agent = new ScriptedAgent()
+  const waiting = runOf(await engine.start(specOf(agent)))
+  await pause(agent, waiting)
+  const run = runOf(await engine.start(specOf(agent, { session: 's2', clientId: 'r2' })))
+  const execution = await agent.called()
+  t.equal(engine.isClosing, false)
+  engine.drain()
+  t.equal(engine.isClosing, true)
+  t.same(await engine.start(specOf(agent, { session: 's3' })), { kind: 'closing' })
+  t.same(await engine.resume(waiting, { ...specOf(agent), decisions: [approve('c1')] }), { kind: 'closing' })
+  await execution.text('x')
+  execution.finish()
+  t.equal((await run.ended).state, 'completed')
+})
+
+t.test('a census counts what runs, waits in a queue, and waits for an answer', async (t) => {
+  const { engine } = makeEngine(t)
+  const agent = new ScriptedAgent()
+  t.same(engine.census(), { pending: 0, running: 0, waiting: 0, longestQueue: 0 })
+  await pause(agent, runOf(await engine.start(specOf(agent, { session: 'waiting' }))))
+  for (const session of ['a', 'a', 'a', 'b', 'b', 'c']) await engine.start(specOf(agent, { session, clientId: session, onBusySession: 'queue' }))
+  for (let i = 0; i < 3; i++) await agent.called()
+  t.same(engine.census(), { pending: 3, running: 3, waiting: 1, longestQueue: 2 })
+})
