@@ -152,7 +152,7 @@ export class Execution {
   }
 
   async #makeAgent ({ agent }: ExecutionSpec): Promise<Agent> {
-    const made = typeof agent === 'function' ? await agent() : agent
+    const made = typeof agent === 'function' ? await agent(this.signal) : agent
     if (!this.signal.aborted) this.#agent = made
     // Nobody waits for it any more.
     else if (typeof agent === 'function') await closeAgent(made, this.#options.host)

@@ -16,8 +16,8 @@ export interface ReplayLimits {
 
 /** What one execution needs: a new run's first one, or the next one after a pause. */
 export interface ExecutionSpec {
-  /** An instance, which is never closed by us, or a factory, whose instance is closed when its run ends. */
-  readonly agent: Agent | (() => Agent | Promise<Agent>)
+  /** An instance, which is never closed by us, or a factory, whose instance is closed when its run ends; the signal fires when the execution is ended. */
+  readonly agent: Agent | ((signal: AbortSignal) => Agent | Promise<Agent>)
   readonly input: AgentInput
   /** Fills the context before the agent sees it; throwing fails the run. */
   readonly prepareContext?: (context: RuntimeContext) => void | Promise<void>

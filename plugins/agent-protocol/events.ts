@@ -2,7 +2,7 @@ import {
   type AgentEvent, type AgentEventInit, type AgentEventType, decodeEvent, isObject, isTimestamp, type JsonObject, parseArguments, toJson,
   type ToolUseBlock
 } from '../../lib/agent/index.ts'
-import { type Detail, type PendingConfirm, readStatus, type TaskEvent, type TaskEventType, type TaskStatus } from './wire.ts'
+import { type Detail, type PendingConfirm, readStatus, type SentTaskEvent, type TaskEvent, type TaskEventType, type TaskStatus } from './wire.ts'
 
 /** Types whose events are more than verbose; every other one is an `AGENT_EVENT`. */
 const WIRE_TYPES: { readonly [T in AgentEventType]?: { readonly type: TaskEventType, readonly detail: Detail } } = {
@@ -48,7 +48,7 @@ export interface TaskNames {
  * The task event that an agent's event becomes, without its sequence. Never fails: an event that cannot be written goes without its
  * payload (agent-protocol 4.4).
  */
-export function encodeTaskEvent (event: AgentEvent, { taskId, agentId }: TaskNames): TaskEvent {
+export function encodeTaskEvent (event: AgentEvent, { taskId, agentId }: TaskNames): SentTaskEvent {
   const { type } = WIRE_TYPES[event.type] ?? OTHERS
   const payload = payloadOf(event)
   const agent = agentId ?? (event.type === 'AGENT_START' ? event.name : undefined)
@@ -123,7 +123,7 @@ function payloadOf (event: AgentEvent): string | undefined {
   }
 }
 
-function flatFields (event: AgentEvent): Partial<TaskEvent> {
+function flatFields (event: AgentEvent): Omit<TaskEvent, 'type'> {
   switch (event.type) {
     case 'TEXT_BLOCK_DELTA': case 'THINKING_BLOCK_DELTA': return { text: event.delta }
     case 'TOOL_CALL_START': case 'TOOL_CALL_END': return callFields(event)
@@ -133,7 +133,7 @@ function flatFields (event: AgentEvent): Partial<TaskEvent> {
   }
 }
 
-function callFields ({ toolCallId, toolCallName }: { readonly toolCallId: string, readonly toolCallName?: string }): Partial<TaskEvent> {
+function callFields ({ toolCallId, toolCallName }: { readonly toolCallId: string, readonly toolCallName?: string }): Omit<TaskEvent, 'type'> {
   return { toolCallId, ...toolCallName !== undefined && { toolName: toolCallName } }
 }
 

@@ -71,6 +71,11 @@ export interface TaskEvent {
   readonly streamEpoch?: string
 }
 
+/** A {@link TaskEvent} as a server writes it. */
+export interface SentTaskEvent extends TaskEvent {
+  readonly type: TaskEventType
+}
+
 const PAYLOAD = ',"payload":"'
 
 /**

@@ -1,0 +1,76 @@
+import { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
+import fp from 'fastify-plugin'
+import { InvalidOptionError } from '../../lib/options.ts'
+import { SseHub } from '../../lib/sse/index.ts'
+import { hostFor } from '../agents/host.ts'
+import { Arrivals } from './arrivals.ts'
+import { Pauses } from './expiry.ts'
+import { type AgentProtocolOptions, resolveAgentProtocolOptions } from './options.ts'
+import { Places } from './places.ts'
+import { taskProtocol } from './protocol.ts'
+import { registerRoutes } from './routes.ts'
+import { type PauseWatch, type TaskScope } from './scope.ts'
+import { farewell } from './views.ts'
+
+const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInstance, given: AgentProtocolOptions) => {
+  const options = resolveAgentProtocolOptions(given)
+  if (!options.enabled) return
+  const host = hostFor(app, given)
+  if (options.agentFactory === undefined && host.registry.ids.length === 0) {
+    throw new InvalidOptionError('agentFactory', 'absent', 'no agent is registered, so that a factory is needed')
+  }
+  host.engine.register(taskProtocol)
+  let isClosing = false
+  const { heartbeatMs, writeTimeoutMs, streamTimeoutMs } = options
+  const hub = new SseHub({
+    heartbeatMs,
+    writeTimeoutMs,
+    streamTimeoutMs,
+    // The engine closes its logs before we close the streams that follow them.
+    farewell: (cursorId, why) => farewell(cursorId, why === 'stopped' && isClosing ? 'closed' : why)
+  })
+  const closing = new AbortController()
+  const arrivals = new Arrivals()
+  const scope: TaskScope & { pauses: PauseWatch } = {
+    host,
+    hub,
+    options,
+    log: app.log,
+    arrivals,
+    places: new Places(options.maxConcurrentRuns, options.maxQueue),
+    placeOf: new Map(),
+    cancelling: new Set(),
+    readers: new Map(),
+    pauses: { watch: () => {}, expire: async () => {}, forget: () => {} },
+    closing: closing.signal
+  }
+  const pauses = scope.pauses = new Pauses(scope)
+
+  // Runs first: their terminals still reach streams and waits, which then end by themselves.
+  app.addHook('preClose', async () => {
+    isClosing = true
+    await host.close()
+    closing.abort()
+    arrivals.close()
+    pauses.close()
+    await hub.close()
+  })
+
+  await app.register(async (routes) => { registerRoutes(routes, scope) })
+}
+
+/**
+ * Fastify plugin that serves agents as tasks: `POST /tasks`, `GET /tasks/{id}`, `/wait`, `/events`, `/resume`, `/cancel`, listing and
+ * deletion, at the root or under `prefix`. May be registered any number of times under different prefixes, with the agents of
+ * `fastify-agents/agents` where that is registered, or with its own.
+ */
+export const agentProtocol = fp(plugin, { name: 'fastify-agents/agent-protocol', fastify: '5.x', encapsulate: true })
+
+export {
+  type AgentFactory, type AgentLease, type AgentRequest, agentRequestKey, byId, type ExecutionOutcome, fixed, of
+} from './agent-request.ts'
+export { flatten, type OrderedCustomizer, RUNTIME_CONTEXT_ATTRIBUTES_KEY, type RuntimeContextCustomizer } from './customizer.ts'
+export { type AgentProtocolOptions } from './options.ts'
+export { TaskError, type TaskErrorCode } from './errors.ts'
+export { type Detail, type TaskEvent, type TaskEventType, type TaskStatus } from './wire.ts'
+export default agentProtocol
