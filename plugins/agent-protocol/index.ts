@@ -20,14 +20,13 @@ const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInst
     throw new InvalidOptionError('agentFactory', 'absent', 'no agent is registered, so that a factory is needed')
   }
   host.engine.register(taskProtocol)
-  let isClosing = false
   const { heartbeatMs, writeTimeoutMs, streamTimeoutMs } = options
   const hub = new SseHub({
     heartbeatMs,
     writeTimeoutMs,
     streamTimeoutMs,
     // The engine closes its logs before we close the streams that follow them.
-    farewell: (cursorId, why) => farewell(cursorId, why === 'stopped' && isClosing ? 'closed' : why)
+    farewell: (cursorId, why) => farewell(cursorId, why === 'stopped' && host.engine.isClosing ? 'closed' : why)
   })
   const closing = new AbortController()
   const arrivals = new Arrivals()
@@ -48,7 +47,6 @@ const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInst
 
   // Runs first: their terminals still reach streams and waits, which then end by themselves.
   app.addHook('preClose', async () => {
-    isClosing = true
     await host.close()
     closing.abort()
     arrivals.close()
