@@ -33,7 +33,9 @@ export async function buildServer (options: ServerOptions): Promise<FastifyInsta
   // One registry and one run engine for every protocol that follows.
   await app.register(agents, {
     agents: await createTeam(options),
-    defaultAgent: 'calculator'
+    defaultAgent: 'calculator',
+    health: {},
+    metrics: { path: '/metrics' }
   })
   // A page that was reloaded, or lost its connection, has this long to come back before its run is interrupted.
   await app.register(agUi, { enableReasoning: true, onDisconnect: { graceMs: 30_000 } })

@@ -5,6 +5,7 @@
 //   AG-UI            POST /agui/run              what the page uses, and yours will
 //   your own topics  GET  /events/:topic         orders, logs, notifications
 //   description      GET  /openapi.json
+//   health, metrics  GET  /livez, /readyz, /metrics
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,6 +26,8 @@ const app = await buildServer({ folder, model: chooseModel(), logLevel: process.
 
 closeWithGrace({ delay: 10_000 }, async ({ err }) => {
   if (err !== undefined) app.log.error({ err }, 'closing after an error')
+  // Behind a balancer, wait here until it has seen that /readyz says no.
+  app.agents.drain()
   await app.close()
 })
 

@@ -10,10 +10,12 @@ export interface Census {
   readonly waiting: number
   /** Runs in the queue of the session in which most of them wait. */
   readonly longestQueue: number
+  /** Bytes of the logs in memory, of all runs at hand. */
+  readonly logBytes: number
 }
 
 /** Counts runs; for a look now and then, not for each event. */
-export function countRuns (drivers: Iterable<Driver>): Census {
+export function countRuns (drivers: Iterable<Driver>): Omit<Census, 'logBytes'> {
   const queues = new Map<string, number>()
   let running = 0
   let waiting = 0

@@ -249,7 +249,7 @@ export class RunEngine {
 
   /** Runs that this node executes or that wait here, counted now. */
   census (): Census {
-    return countRuns(this.#parts.shelf.drivers)
+    return { ...countRuns(this.#parts.shelf.drivers), logBytes: this.#parts.bus.bytes }
   }
 
   /** Whether starts are refused, because of `drain()` or `close()`. */

@@ -3,6 +3,7 @@ import { logEvent, type InterruptRecord, type Ownership, type RunKey, type RunRe
 import { NODE_LOST } from './errors.ts'
 import { type Gates } from './gate.ts'
 import { type RunLogger } from './logger.ts'
+import { ownerField } from './owner-field.ts'
 import { type RunProtocol } from './protocol.ts'
 import { isClosed } from './stored-run.ts'
 
@@ -99,7 +100,7 @@ export class Reaper {
     const { gates, logger, onReaped } = this.#options
     const { key, session } = record
     await gates.leave(key.owner, session, key.id)
-    logger.warn({ runId: key.id, protocol: key.protocol }, 'a lost run was ended')
+    logger.warn({ runId: key.id, protocol: key.protocol, agent: record.agent, ...ownerField(key.owner) }, 'a lost run was ended')
     await onReaped(record)
   }
 

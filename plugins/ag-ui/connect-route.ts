@@ -30,6 +30,7 @@ export type ConnectInput = Static<typeof ConnectInput>
 export async function handleConnect (scope: AgUiScope, request: FastifyRequest, reply: FastifyReply, input: ConnectInput): Promise<void> {
   if (!acceptsEventStream(request.headers.accept)) throw new NotAcceptableError()
   const owner = ownerOf(await scope.host.principalOf(request))
+  scope.host.admitStream(owner, reply)
   const header = request.headers['last-event-id']
   const cursor = parseCursor(typeof header === 'string' && header !== '' ? header : input.lastSeenEventId ?? '')
   const { run, open } = await look(scope, owner, input, cursor)

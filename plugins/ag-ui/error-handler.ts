@@ -1,5 +1,6 @@
 import createError from '@fastify/error'
 import { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
+import { retryAfterOf } from '../agents/index.ts'
 import { errorBody, HttpErrorCode, invalidInputBody } from './errors.ts'
 import { type ErrorBody, type InputIssue } from './schemas.ts'
 
@@ -37,7 +38,10 @@ const CODES: Readonly<Record<string, string>> = {
   AGT_ERR_AGUI_IDEMPOTENCY: 'IDEMPOTENCY_CONFLICT',
   AGT_ERR_AGUI_THREAD_BUSY: HttpErrorCode.conflict,
   AGT_ERR_AGENT_NOT_FOUND: HttpErrorCode.agentNotFound,
-  AGT_ERR_UNAUTHENTICATED: HttpErrorCode.unauthenticated
+  AGT_ERR_UNAUTHENTICATED: HttpErrorCode.unauthenticated,
+  AGT_ERR_RUN_LIMIT: HttpErrorCode.tooManyRuns,
+  AGT_ERR_STREAM_LIMIT: HttpErrorCode.tooManyStreams,
+  AGT_ERR_RUN_STORAGE_LIMIT: HttpErrorCode.storageLimit
 }
 
 /**
@@ -47,6 +51,8 @@ const CODES: Readonly<Record<string, string>> = {
 export function handleError (error: FastifyError | InvalidInputError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (error instanceof InvalidInputError) return send(reply, 400, invalidInputBody(error.issues))
   const status = error.statusCode ?? 500
+  const retryAfter = retryAfterOf(error)
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
   if (status === 503 && error.code?.startsWith('AGT_ERR_')) {
     // Closing, a store that is away, a limit that is reached: what came of it inside is for the log alone.
     request.log.warn({ err: error }, 'request refused for now')

@@ -32,6 +32,9 @@ export const HttpErrorCode = {
   conflict: 'AGUI_INTERRUPT_CONTRACT_ERROR',
   tooLarge: 'PAYLOAD_TOO_LARGE',
   unsupportedMediaType: 'UNSUPPORTED_MEDIA_TYPE',
+  tooManyRuns: 'TOO_MANY_RUNS',
+  tooManyStreams: 'TOO_MANY_STREAMS',
+  storageLimit: 'STORAGE_LIMIT',
   unavailable: 'SERVICE_UNAVAILABLE',
   internal: 'INTERNAL_ERROR'
 } as const

@@ -18,7 +18,7 @@ const plugin: FastifyPluginAsync<AgUiOptions> = async (app: FastifyInstance, giv
     warn: (run, reason) => { app.log.warn({ runId: run.key.id, agent: run.agent, reason }, 'an event of an agent was mended or left out') }
   })
   if (options.mapping.emitRunFinishedAfterError) app.log.warn('emitRunFinishedAfterError is on: every official AG-UI client throws on RUN_FINISHED after RUN_ERROR')
-  const hub = new SseHub(options)
+  const hub = new SseHub({ ...options, observer: host.streamObserver(protocol.name) })
 
   // Runs first: their terminals still reach the streams, which then end by themselves.
   app.addHook('preClose', async () => {

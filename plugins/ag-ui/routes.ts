@@ -14,7 +14,7 @@ const tags = ['ag-ui']
 const PARAMS_DEPTH = 2
 
 const EventStream = Type.String({ description: 'Server-sent events: one AG-UI event a frame, `id: <epoch>.<seq>`, ended by RUN_FINISHED or RUN_ERROR.' })
-const refusals = { 400: ErrorBody, 401: ErrorBody, 403: ErrorBody, 404: ErrorBody, 406: ErrorBody, 409: ErrorBody, 413: ErrorBody, 415: ErrorBody, 503: ErrorBody }
+const refusals = { 400: ErrorBody, 401: ErrorBody, 403: ErrorBody, 404: ErrorBody, 406: ErrorBody, 409: ErrorBody, 413: ErrorBody, 415: ErrorBody, 429: ErrorBody, 503: ErrorBody }
 const streaming = { 200: { description: 'The run.', content: { 'text/event-stream': { schema: EventStream } } }, ...refusals }
 
 const AgentParams = Type.Object({ agentId: Type.String({ minLength: 1 }) })

@@ -39,6 +39,7 @@ export async function handleRun (scope: AgUiScope, request: FastifyRequest, repl
 
   const agentRequest: AgentRequest = { agentId: agent.agentId, protocol: scope.protocol.name, session: input.threadId, principal, request }
   const owner = ownerOf(principal)
+  host.admitStream(owner, reply)
   const prints = printsOf(scope.mount, agent.agentId, input)
   const idempotencyKey = firstHeader(request, 'idempotency-key')
   const idempotency: Idempotency = {

@@ -17,7 +17,7 @@ export interface FollowOptions {
 
 /** Opens the reply as an event stream that follows a run from a cursor to its end. */
 export function followRun (scope: AgUiScope, reply: FastifyReply, run: Run, options: FollowOptions): void {
-  const stream = scope.hub.open(reply)
+  const stream = scope.hub.open(reply, run.record)
   const connection = run.connect({ own: options.own, onDrop: () => { stream.destroy('timeout') } })
   // However the stream ends, somebody less is connected from then on.
   stream.closed.then(() => { connection.close() })

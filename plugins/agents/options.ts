@@ -1,7 +1,8 @@
 import { type FastifyRequest } from 'fastify'
 import { type Store } from '../../lib/stores/index.ts'
 import { type AgentSource, type Principal } from './registry.ts'
-import { readFunction, readMs } from '../../lib/options.ts'
+import { InvalidOptionError, readBoolean, readChoice, readFunction, readInteger, readMs } from '../../lib/options.ts'
+import { type HealthPaths } from './health.ts'
 
 /**
  * Tells who stands behind a request; every run, thread and interrupt belongs to that principal.
@@ -23,8 +24,32 @@ export interface AgentsOptions {
   readonly leaseMs?: number
   /** Milliseconds after which a call to the store counts as failed. @default 2000 */
   readonly storeTimeoutMs?: number
-  /** Milliseconds that running agents get to settle while the server closes. @default 5000 */
+  /** Milliseconds for everything that runs to come to its end while the server closes. @default 5000 */
   readonly shutdownMs?: number
+  /** Runs are interrupted at once when the server closes, or get three quarters of `shutdownMs` to finish first. @default 'interrupt' */
+  readonly onShutdown?: 'interrupt' | 'finish'
+  /** What one owner may have at once; a request beyond is refused with 429 before anything is started. @default no limits */
+  readonly limits?: LimitOptions
+}
+
+/** Limits of one owner. Without `getPrincipal` all callers are one. */
+export interface LimitOptions {
+  /** Runs that are queued or under way, over all nodes that share the store. Those that wait for an answer do not count. @default no limit */
+  readonly maxRuns?: number
+  /** Streams that are open on this server. @default no limit */
+  readonly maxStreams?: number
+  /** Rough bytes of inputs and logs in the store; other nodes' are looked at once a minute. @default no limit */
+  readonly maxStoredBytes?: number
+}
+
+/** Options of the `agents` plugin alone. */
+export interface AgentsPluginOptions extends AgentsOptions {
+  /** Serves Prometheus metrics under this path; needs the package `prom-client`. @default none */
+  readonly metrics?: { readonly path: string }
+  /** Spans of runs and streams by the OpenTelemetry API; needs the package `@opentelemetry/api`. @default false */
+  readonly tracing?: boolean
+  /** Routes that say whether the process is alive and whether it takes work. @default none; given: `/livez` and `/readyz` */
+  readonly health?: Partial<HealthPaths>
 }
 
 /** The options with every default filled in. */
@@ -36,6 +61,15 @@ export interface ResolvedAgentsOptions {
   readonly leaseMs: number
   readonly storeTimeoutMs: number
   readonly shutdownMs: number
+  readonly onShutdown: 'interrupt' | 'finish'
+  readonly limits: { readonly [Name in keyof LimitOptions]-?: number | undefined }
+}
+
+/** The plugin's own options with every default filled in. */
+export interface ResolvedPluginOptions {
+  readonly metrics: { readonly path: string } | undefined
+  readonly tracing: boolean
+  readonly health: HealthPaths | undefined
 }
 
 /** Fills in defaults. @throws AGT_ERR_OPTION_INVALID */
@@ -47,6 +81,32 @@ export function resolveAgentsOptions (options: AgentsOptions): ResolvedAgentsOpt
     getPrincipal: readFunction('getPrincipal', options.getPrincipal),
     leaseMs: readMs('leaseMs', options.leaseMs, { default: 15_000, min: 1_000 }),
     storeTimeoutMs: readMs('storeTimeoutMs', options.storeTimeoutMs, { default: 2_000, min: 10 }),
-    shutdownMs: readMs('shutdownMs', options.shutdownMs, { default: 5_000, min: 1, zeroIsOff: true })
+    shutdownMs: readMs('shutdownMs', options.shutdownMs, { default: 5_000, min: 1, zeroIsOff: true }),
+    onShutdown: readChoice('onShutdown', options.onShutdown, ['interrupt', 'finish'], 'interrupt'),
+    limits: {
+      maxRuns: readLimit('maxRuns', options.limits),
+      maxStreams: readLimit('maxStreams', options.limits),
+      maxStoredBytes: readLimit('maxStoredBytes', options.limits)
+    }
   }
+}
+
+/** Fills in defaults. @throws AGT_ERR_OPTION_INVALID */
+export function resolvePluginOptions ({ metrics, tracing, health }: AgentsPluginOptions): ResolvedPluginOptions {
+  return {
+    metrics: metrics === undefined ? undefined : { path: readPath('metrics.path', metrics.path) },
+    tracing: readBoolean('tracing', tracing, false),
+    health: health === undefined ? undefined : { livePath: readPath('health.livePath', health.livePath, '/livez'), readyPath: readPath('health.readyPath', health.readyPath, '/readyz') }
+  }
+}
+
+function readLimit (name: keyof LimitOptions, limits: LimitOptions | undefined): number | undefined {
+  const value = limits?.[name]
+  return value === undefined ? undefined : readInteger(`limits.${name}`, value, { default: 0, min: 1 })
+}
+
+function readPath (name: string, value: string | undefined, fallback?: string): string {
+  if (value === undefined && fallback !== undefined) return fallback
+  if (typeof value === 'string' && /^\/[^\s:*?#]*$/.test(value)) return value
+  throw new InvalidOptionError(name, JSON.stringify(value) ?? String(value), 'it is a path that begins with a slash and has no parameters')
 }

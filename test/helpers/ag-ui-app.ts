@@ -3,7 +3,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { type Agent } from '../../lib/agent/index.ts'
 import { memoryStore, type Store } from '../../lib/stores/index.ts'
 import { agUi, type AgUiOptions } from '../../plugins/ag-ui/index.ts'
-import { agents, type AgentsHost, type AgentsOptions } from '../../plugins/agents/index.ts'
+import { agents, type AgentsHost, type AgentsOptions, type AgentsPluginOptions } from '../../plugins/agents/index.ts'
 import { checkFrames, checkOrder, type Expectation, type WireEvent } from './ag-ui-check.ts'
 import { connect, type ReceivedFrame, type SseClient } from './sse-client.ts'
 
@@ -16,7 +16,7 @@ export interface AppOptions extends Omit<AgUiOptions, 'agents' | 'store'> {
   readonly agents?: AgentsOptions['agents']
   readonly store?: Store
   /** Passed to the `agents` plugin. */
-  readonly host?: Omit<AgentsOptions, 'agents' | 'store' | 'getPrincipal'>
+  readonly host?: Omit<AgentsPluginOptions, 'agents' | 'store' | 'getPrincipal'>
   /** Called before the plugins are registered. */
   readonly before?: (app: FastifyInstance) => unknown
 }

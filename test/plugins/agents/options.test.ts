@@ -1,17 +1,45 @@
 import t from 'tap'
-import { resolveAgentsOptions } from '../../../plugins/agents/options.ts'
+import { type AgentsPluginOptions, resolveAgentsOptions, resolvePluginOptions } from '../../../plugins/agents/options.ts'
 import { resolveAgUiOptions } from '../../../plugins/ag-ui/options.ts'
 
 t.test('the agents plugin fills in its defaults', (t) => {
   t.strictSame(resolveAgentsOptions({}), {
-    agents: {}, defaultAgent: undefined, store: undefined, getPrincipal: undefined, leaseMs: 15_000, storeTimeoutMs: 2_000, shutdownMs: 5_000
+    agents: {},
+    defaultAgent: undefined,
+    store: undefined,
+    getPrincipal: undefined,
+    leaseMs: 15_000,
+    storeTimeoutMs: 2_000,
+    shutdownMs: 5_000,
+    onShutdown: 'interrupt',
+    limits: { maxRuns: undefined, maxStreams: undefined, maxStoredBytes: undefined }
   })
+  t.strictSame(resolvePluginOptions({}), { metrics: undefined, tracing: false, health: undefined })
+  t.strictSame(resolvePluginOptions({ metrics: { path: '/metrics' }, tracing: true, health: {} }), {
+    metrics: { path: '/metrics' }, tracing: true, health: { livePath: '/livez', readyPath: '/readyz' }
+  })
+  t.strictSame(resolvePluginOptions({ health: { livePath: '/a', readyPath: '/b/c' } }).health, { livePath: '/a', readyPath: '/b/c' })
   t.end()
 })
 
 t.test('the agents plugin refuses bad options by their name', (t) => {
-  for (const [name, value] of Object.entries({ getPrincipal: 'x', leaseMs: 10, storeTimeoutMs: 1, shutdownMs: -1 })) {
+  for (const [name, value] of Object.entries({ getPrincipal: 'x', leaseMs: 10, storeTimeoutMs: 1, shutdownMs: -1, onShutdown: 'wait' })) {
     t.throws(() => resolveAgentsOptions({ [name]: value }), { code: 'AGT_ERR_OPTION_INVALID', message: new RegExp(name) }, name)
+  }
+  for (const name of ['maxRuns', 'maxStreams', 'maxStoredBytes']) {
+    for (const value of [0, -1, 1.5, '10', null, Infinity]) {
+      t.throws(() => resolveAgentsOptions({ limits: { [name]: value } }), { code: 'AGT_ERR_OPTION_INVALID', message: new RegExp(`limits.${name}`) }, `${name} ${value}`)
+    }
+  }
+  const bad: Readonly<Record<string, readonly unknown[]>> = {
+    metrics: [{}, { path: 'metrics' }, { path: '/:id' }, { path: '/a b' }, { path: 1 }],
+    tracing: [1, 'yes'],
+    health: [{ livePath: 'x' }, { readyPath: '/*' }, { readyPath: null }]
+  }
+  for (const [name, values] of Object.entries(bad)) {
+    for (const value of values) {
+      t.throws(() => resolvePluginOptions({ [name]: value } as AgentsPluginOptions), { code: 'AGT_ERR_OPTION_INVALID', message: new RegExp(name) }, `${name} ${JSON.stringify(value)}`)
+    }
   }
   t.end()
 })
