@@ -3,6 +3,7 @@ import { type FastifyRequest } from 'fastify'
 import { type RunRecord } from '../../lib/stores/index.ts'
 import { type AgentLease, type AgentRequest, agentRequest } from './agent-request.ts'
 import { autoDenied } from './auto-deny.ts'
+import { tellingDecisions } from './confirm-results.ts'
 import { prepareContext } from './customizer.ts'
 import { statusOf } from './ending.ts'
 import { type Place } from './places.ts'
@@ -40,7 +41,7 @@ export class AgentLoan {
     const { submission, caller, userId, place, decisions } = this.#options
     await place.ready(signal)
     this.#request = agentRequest(submission, { principal: caller.principal, userId, signal, decisions })
-    const agent = await this.#choose(this.#request)
+    const agent = tellingDecisions(await this.#choose(this.#request), decisions ?? [])
     const { hitlEnabled, maxAutoDenyRounds } = this.#scope.options
     return hitlEnabled ? agent : autoDenied(agent, maxAutoDenyRounds)
   }
