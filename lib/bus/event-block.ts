@@ -53,6 +53,11 @@ export class EventBlock implements Iterable<BusEvent> {
     return { seq, event: this.#names?.[index], data: this.#payloads.at(index), level: this.#levels?.[index], isLine: this.#areLines }
   }
 
+  /** The block by its columns, for who stores it as bytes. Not to be changed. */
+  get columns (): EventColumns {
+    return { ...this.#payloads.utf8, names: this.#names, levels: this.#levels }
+  }
+
   /** Length of one event's payload as text. */
   sizeAt (seq: number): number {
     return this.#payloads.sizeAt(seq - this.firstSeq)
@@ -61,6 +66,20 @@ export class EventBlock implements Iterable<BusEvent> {
   * [Symbol.iterator] (): Generator<BusEvent, void, undefined> {
     for (let seq = this.firstSeq; seq <= this.lastSeq; seq++) yield this.at(seq)
   }
+}
+
+/** Events that follow each other, one column a member. */
+export interface EventColumns extends Utf8 {
+  /** Names, as many as payloads; absent where no event has one. */
+  readonly names: readonly (string | undefined)[] | undefined
+  readonly levels: readonly (number | undefined)[] | undefined
+}
+
+/** Payloads as UTF-8 in one piece. */
+interface Utf8 {
+  readonly bytes: Buffer
+  /** At which byte each payload ends. */
+  readonly ends: Uint32Array
 }
 
 /** A few payloads, as they came. */
@@ -72,6 +91,10 @@ class Loose {
   constructor (data: readonly string[]) {
     this.#data = data
     this.size = data.reduce((size, text) => size + text.length, 0)
+  }
+
+  get utf8 (): Utf8 {
+    return { bytes: Buffer.from(this.#data.join('')), ends: byteEnds(this.#data) }
   }
 
   at (index: number): string {
@@ -102,6 +125,10 @@ class Packed {
     const bytes = this.#bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text)) as Bytes // see Bytes
     bytes.utf8Write(text, 0)
     this.#ends = bytes.length === text.length ? textEnds : byteEnds(data)
+  }
+
+  get utf8 (): Utf8 {
+    return { bytes: this.#bytes, ends: this.#ends }
   }
 
   at (index: number): string {

@@ -14,10 +14,10 @@ export interface FoldCadence {
 
 /**
  * The cadence of a run's folds: before the log is trimmed, so when half of what it may hold has come, and every 256 events
- * for whoever takes the run over. Nobody does that from a store that ends with this process.
+ * for whoever takes the run over. Nobody does that while this process lives where the store is its own.
  */
-export function foldCadence (isVolatile: boolean, replay: ReplayLimits): FoldCadence {
-  const events = isVolatile ? Math.max(FOLD_EVERY, Math.floor(replay.maxEvents / 2)) : FOLD_EVERY
+export function foldCadence (isShared: boolean, replay: ReplayLimits): FoldCadence {
+  const events = isShared ? FOLD_EVERY : Math.max(FOLD_EVERY, Math.floor(replay.maxEvents / 2))
   return { events, bytes: Math.floor(replay.maxBytes / 2) }
 }
 

@@ -13,8 +13,8 @@ export interface RunLogPorts {
   readonly log: EventLog
   /** Milliseconds after which what can not be stored is given up (R9). */
   readonly patienceMs: number
-  /** Whether the store ends with this process. */
-  readonly isVolatile: boolean
+  /** Whether another process may take the run over while this one lives. */
+  readonly isShared: boolean
 }
 
 /** What the log tells its run. */
@@ -52,7 +52,7 @@ export class RunLog {
     this.topic = topic
     this.#ports = ports
     this.#replay = replay
-    this.#cadence = foldCadence(ports.isVolatile, replay)
+    this.#cadence = foldCadence(ports.isShared, replay)
     this.#fold = fold ?? (protocol.fold === undefined ? undefined : new FoldKeeper(protocol.fold, record))
   }
 

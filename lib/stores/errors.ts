@@ -5,7 +5,7 @@ export const StoreUnavailableError = createError<[operation: string, options?: {
   'AGT_ERR_STORE_UNAVAILABLE', 'The store did not complete %s; try again later.', 503)
 
 /** The store has reached one of its limits and the policy for it is to refuse. */
-export const StoreFullError = createError<[limit: string, value: number]>(
+export const StoreFullError = createError<[limit: string, value: number | string]>(
   'AGT_ERR_STORE_FULL', 'The store has reached %s (%s); try again later or raise the limit.', 503)
 
 /** A listing cursor that no page of ours carried. */

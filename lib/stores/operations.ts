@@ -34,7 +34,7 @@ const index: Operations<RunIndex> = { add: 'repeatable', list: 'read', last: 're
 const signals: Operations<Signals> = { publish: 'once', subscribe: 'once' }
 
 /** The ports of a store. */
-export type PortName = Exclude<keyof Store, 'close' | 'isVolatile'>
+export type PortName = Exclude<keyof Store, 'close' | 'isVolatile' | 'isExclusive'>
 
 /** Every operation of every port. A method missing here does not compile. */
 export const STORE_OPERATIONS: { readonly [Name in PortName]: Operations<Store[Name]> } = {

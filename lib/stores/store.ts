@@ -29,6 +29,8 @@ export interface Store {
   readonly signals: Signals
   /** Everything is gone with this process: nobody else will ever read it. @default false */
   readonly isVolatile?: boolean
+  /** One process at a time reads and writes it: nobody takes a run over before that process has ended. @default false */
+  readonly isExclusive?: boolean
   /** Ends timers and connections the store made itself; what was passed in stays open. Idempotent. */
   close (): Promise<void>
 }

@@ -8,6 +8,7 @@ export type Around = <Result>(operation: OperationName, call: () => Promise<Resu
 export function wrapStore (store: Store, around: Around): Store {
   const wrapped: Record<string, unknown> = {
     ...store.isVolatile !== undefined && { isVolatile: store.isVolatile },
+    ...store.isExclusive !== undefined && { isExclusive: store.isExclusive },
     close: () => around('close', () => store.close())
   }
   for (const port of Object.keys(STORE_OPERATIONS) as PortName[]) wrapped[port] = wrapPort(store, port, around)

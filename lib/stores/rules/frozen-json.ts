@@ -6,7 +6,8 @@ export function frozenJson<T> (value: T): T {
   return deepFreeze(JSON.parse(JSON.stringify(value)) as T) // as T: the ports take plain JSON only
 }
 
-function deepFreeze<T> (value: T): T {
+/** The value, frozen all through. */
+export function deepFreeze<T> (value: T): T {
   if (typeof value === 'object' && value !== null) {
     for (const member of Object.values(value)) deepFreeze(member)
     Object.freeze(value)

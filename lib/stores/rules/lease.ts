@@ -31,11 +31,11 @@ export function decideTake (record: RunRecord, lease: HeldLease | undefined, { o
 }
 
 /** Whether the lease is still that of the fence's owner, who may prolong it. */
-export function isRenewable (record: RunRecord, lease: HeldLease | undefined, fence: number): lease is HeldLease {
+export function isRenewable (record: Pick<RunRecord, 'fence'>, lease: HeldLease | undefined, fence: number): lease is HeldLease {
   return record.fence === fence && lease !== undefined && !lease.released
 }
 
 /** What is left of a lease that its owner gives up: nothing where the run waits. */
-export function releasedLease (record: RunRecord, lease: HeldLease, now: number): HeldLease | undefined {
+export function releasedLease (record: Pick<RunRecord, 'state'>, lease: HeldLease, now: number): HeldLease | undefined {
   return record.state === 'waiting' ? undefined : { ...lease, expiresAt: now, released: true }
 }
