@@ -41,6 +41,9 @@ const prompt: JsonObject = {
 /** Child paths in use, by run. */
 const sources = contextKey<Set<string>>('agent sources')
 
+/** How often each call has run a child in this execution. */
+const runs = contextKey<Map<string, number>>('agent runs')
+
 /**
  * Makes an agent a tool of a parent. Its events are passed on live under a path of their own, its last message's
  * text is the result, the parent's signal stops it, the caller's deny rules bind it, and its session is its own:
@@ -67,7 +70,7 @@ async function * runChild (agent: Agent, input: JsonObject, context: ToolContext
     // Watches what the events add up to; runAgent has repaired them already.
     const watcher = new Normaliser({ agentName: agent.name, sessionId: runtime.sessionId })
     const child = deriveContext(runtime, {
-      signal: context.signal, sessionId: `${runtime.sessionId}#${options.source ?? agent.name}`, runId: newId()
+      signal: context.signal, sessionId: `${runtime.sessionId}#${options.source ?? agent.name}`, runId: childRun(runtime, context.toolCallId)
     })
     try {
       for await (const event of runAgent(agent, inputOf(input, resume, options), child)) {
@@ -85,6 +88,18 @@ async function * runChild (agent: Agent, input: JsonObject, context: ToolContext
   } finally {
     runtime.get(sources)?.delete(source)
   }
+}
+
+/**
+ * The same call of the same run has the same child's run, also when it is taken up again or the parent is started anew: a child that
+ * works elsewhere finds what it has begun. Some models give several calls one id: each of them is a run of its own.
+ */
+function childRun (runtime: RuntimeContext, toolCallId: string): string {
+  let counts = runtime.get(runs)
+  if (counts === undefined) runtime.set(runs, counts = new Map())
+  const count = (counts.get(toolCallId) ?? 0) + 1
+  counts.set(toolCallId, count)
+  return `${runtime.runId}#${toolCallId}${count === 1 ? '' : `-${count}`}`
 }
 
 function inputOf (input: JsonObject, resume: readonly Decision[], options: AsToolOptions): AgentInput {

@@ -64,6 +64,18 @@ t.test('two children at the same time have paths of their own', async (t) => {
   await again.return({ kind: 'pending', pending: [], call: { type: 'tool_use', id: 'c', name: 'kid', input: {} } })
 })
 
+t.test('a call has the same child run whenever the same run makes it, and two calls of one id have two', async (t) => {
+  const seen: string[] = []
+  const tool = asTool(agentOf('kid', async function * (_, context) { seen.push(context.runId) }))
+  for (const runId of ['r', 'r', 'q']) {
+    const context = createRuntimeContext({ sessionId: 's', runId })
+    for (const id of ['a', 'b', 'a']) {
+      for await (const event of runTool(tool, { id, name: 'kid', input: { prompt: id } }, context)) t.ok(event)
+    }
+  }
+  t.strictSame(seen, ['r#a', 'r#b', 'r#a-2', 'r#a', 'r#b', 'r#a-2', 'q#a', 'q#b', 'q#a-2'])
+})
+
 t.test('options name the tool, its path, its input, and who must approve', async (t) => {
   let messages: unknown
   const child = agentOf('kid', async function * (input) { messages = input.messages })
