@@ -56,7 +56,10 @@ export default [
     files: ['plugins/*/client.ts', 'plugins/*/client/**/*.ts'],
     rules: {
       '@typescript-eslint/no-restricted-imports': ['error', {
-        patterns: [{ regex: '^(fastify|fastify-plugin|@fastify/.*)$', message: 'Clients load neither Fastify nor a server.' }]
+        patterns: [
+          { regex: '^(fastify|fastify-plugin|@fastify/.*)$', message: 'Clients load neither Fastify nor a server.' },
+          { regex: '^\\.\\./(?!\\.\\./|(events|wire)\\.ts$)|^\\.\\./\\.\\./(?!\\.\\./lib/)', message: 'A client shares with its server the wire alone.' }
+        ]
       }]
     }
   }

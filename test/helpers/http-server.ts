@@ -23,8 +23,8 @@ export async function listen (t: Teardown, listener: RequestListener): Promise<P
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const closed = once(server, 'close')
   t.teardown(async () => {
-    const closed = once(server, 'close')
     server.close()
     server.closeAllConnections()
     await closed

@@ -1,0 +1,7 @@
+export { REMOTE_ATTRIBUTES, remoteAttributes } from './attributes.ts'
+export { backgroundTools, type BackgroundToolsOptions } from './background-tools.ts'
+export { type AskHandler, type AskPolicy, type RemoteAgentOptions, type RequestHeaders } from './options.ts'
+export { type FollowOptions, RemoteAgent, remoteAgent, type SubmitContext, type SubmitRequest } from './remote-agent.ts'
+export { RemoteTask, type TaskResult, type WaitOptions } from './remote-task.ts'
+export { type TaskSnapshot } from './snapshot.ts'
+export { type TaskEnd, type TaskUpdate } from './task-update.ts'

@@ -1,0 +1,110 @@
+import t from 'tap'
+import { type Agent, textOf } from '../../../../lib/agent/index.ts'
+import { approving, noted } from '../../../helpers/approving-agent.ts'
+import { fakeTasks } from '../../../helpers/fake-tasks.ts'
+import { decide, lines, remote, run } from '../../../helpers/remote-run.ts'
+import { ScriptedAgent } from '../../../helpers/scripted-agent.ts'
+
+const hello: Agent = {
+  name: 'hello',
+  async * stream () {
+    yield { type: 'TEXT_BLOCK_DELTA', delta: 'Hello' }
+    yield { type: 'TEXT_BLOCK_DELTA', delta: ' there' }
+  }
+}
+
+for (const like of ['own', 'reference'] as const) {
+  for (const eventsStatus of [404, 405, 500]) {
+    t.test(`without streams (${eventsStatus}) the result is polled for, and questions are found and answered (${like})`, async (t) => {
+      const { url, requests } = await fakeTasks(t, hello, { like, eventsStatus })
+      const { events, message, code } = await run(remote(url, { maxAttempts: 3 }), 'Hi')
+      t.equal(code, undefined)
+      t.equal(textOf(message), 'Hello there')
+      t.ok(lines(events).includes('TEXT_BLOCK_DELTA Hello there'), 'the text is told')
+      if (eventsStatus !== 500) t.equal(requests.filter((request) => request.includes('/events')).length, 1)
+      const tool = noted('remove')
+      const asking = await fakeTasks(t, approving([tool]), { like, eventsStatus })
+      const paused = await run(remote(asking.url, { maxAttempts: 3 }), 'remove {"file":"a"}')
+      t.match(lines(paused.events).find((line) => line.startsWith('REQUIRE')), / remove \{"file":"a"\}$/)
+      t.equal(textOf((await run(remote(asking.url, { maxAttempts: 3 }), decide(paused.pending, true))).message), 'Done.')
+      t.strictSame(tool.ran, [{ file: 'a' }])
+    })
+  }
+}
+
+t.test('an agent told not to stream opens none and says so to the service', async (t) => {
+  const { url, requests, task } = await fakeTasks(t, hello)
+  const { events, message } = await run(remote(url, { stream: false }), 'Hi')
+  t.equal(textOf(message), 'Hello there')
+  t.strictSame(lines(events), ['AGENT_START', 'TEXT_BLOCK_START', 'TEXT_BLOCK_DELTA Hello there', 'TEXT_BLOCK_END', 'AGENT_RESULT', 'AGENT_END MODEL_STOP'])
+  t.match(task().submission, { context: { stream: false, detail: 'status' } })
+  t.notOk(requests.some((request) => request.includes('/events')))
+})
+
+t.test('a lower detail tells less, and the same result', async (t) => {
+  for (const [detail, told] of [['status', ['Hello there']], ['full', ['Hello', ' there']]] as const) {
+    const { url } = await fakeTasks(t, hello, { isSlow: true })
+    const { events, message } = await run(remote(url, { detail }), 'Hi')
+    t.equal(textOf(message), 'Hello there')
+    t.strictSame(lines(events).filter((line) => line.startsWith('TEXT_BLOCK_DELTA')), told.map((delta) => `TEXT_BLOCK_DELTA ${delta}`))
+  }
+})
+
+t.test('events that the service no longer keeps are a gap, told once, and the result is whole', async (t) => {
+  const agent = new ScriptedAgent()
+  const { url, server, task } = await fakeTasks(t, agent, { ring: 3 })
+  const running = run(remote(url), 'Hi')
+  const execution = await agent.called()
+  await execution.text('one ')
+  // While the client is away the service goes on and forgets.
+  server.closeAllConnections()
+  await execution.text('two ', 'three ', 'four ', 'five ', 'six')
+  execution.finish()
+  const { events, message, code } = await running
+  t.equal(code, undefined)
+  t.equal(textOf(message), 'one two three four five six')
+  const gaps = lines(events).filter((line) => line.startsWith('CUSTOM stream_gap'))
+  t.equal(gaps.length, 1)
+  t.match(gaps[0], /"reason":"(evicted|cut)"/)
+  t.equal(task().lastSeq, 12)
+})
+
+t.test('a service that begins its numbers anew is followed, and what it tells again is not told twice', async (t) => {
+  const agent = new ScriptedAgent()
+  const { url, server, task } = await fakeTasks(t, agent)
+  const running = run(remote(url), 'Hi')
+  const execution = await agent.called()
+  await execution.text('one ', 'two ')
+  const before = task().log.splice(0, 2)
+  t.equal(before.length, 2)
+  // The log as it is after a restart that lost its beginning.
+  for (const [index, { frame }] of task().log.entries()) {
+    task().log[index] = { seq: index + 1, frame: frame.replace(/^id: \d+/, `id: ${index + 1}`).replace(/"seq":\d+/, `"seq":${index + 1}`) }
+  }
+  task().lastSeq -= 2
+  server.closeAllConnections()
+  await execution.text('three')
+  execution.finish()
+  const { events, message } = await running
+  t.equal(textOf(message), 'one two three')
+  t.strictSame(lines(events).filter((line) => line.startsWith('TEXT_BLOCK_DELTA')), ['TEXT_BLOCK_DELTA one ', 'TEXT_BLOCK_DELTA two ', 'TEXT_BLOCK_DELTA three'])
+})
+
+t.test('events without numbers are told once: by their ids, and without ids by one connection alone', async (t) => {
+  for (const payloads of [true, false]) {
+    const agent = new ScriptedAgent()
+    const { url, server } = await fakeTasks(t, agent, { numbered: false, payloads })
+    const running = run(remote(url), 'Hi')
+    const execution = await agent.called()
+    await execution.text('one ', 'two ')
+    server.closeAllConnections()
+    await execution.text('three')
+    execution.finish()
+    const { events, message, code } = await running
+    t.equal(code, undefined)
+    t.equal(textOf(message), 'one two three')
+    const told = lines(events).filter((line) => line.startsWith('TEXT_BLOCK_DELTA')).map((line) => line.slice(17))
+    t.equal(told.join(''), 'one two three')
+    t.ok(!told.slice(1).includes('one '))
+  }
+})
