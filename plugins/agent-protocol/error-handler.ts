@@ -1,4 +1,5 @@
 import { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
+import { retryAfterOf } from '../agents/index.ts'
 import { errorBody, TaskError, type TaskErrorCode } from './errors.ts'
 
 /** What the framework, the store and the hosts' hooks raise, in our words. */
@@ -13,6 +14,9 @@ const CODES: Readonly<Record<string, TaskErrorCode>> = {
   AGT_ERR_STORE_UNAVAILABLE: 'store_unavailable',
   AGT_ERR_STORE_FULL: 'store_unavailable',
   AGT_ERR_BUS_TOPIC_LIMIT: 'overloaded',
+  AGT_ERR_RUN_LIMIT: 'overloaded',
+  AGT_ERR_RUN_STORAGE_LIMIT: 'overloaded',
+  AGT_ERR_STREAM_LIMIT: 'too_many_streams',
   AGT_ERR_STORE_CURSOR: 'invalid_cursor',
   AGT_ERR_SSE_CLOSING: 'closing'
 }
@@ -20,6 +24,8 @@ const CODES: Readonly<Record<string, TaskErrorCode>> = {
 /** Error handler of the plugin's scope: every body has a text under `error` and a code (agent-protocol 2). */
 export function handleError (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = asTaskError(error)
+  const retryAfter = retryAfterOf(error)
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
   if (known !== undefined) {
     if (known.statusCode !== undefined && known.statusCode >= 500) request.log.warn({ err: error }, 'a task request could not be served')
     return send(reply, known)
@@ -43,6 +49,5 @@ function asTaskError (error: FastifyError): TaskError | undefined {
 }
 
 function send (reply: FastifyReply, error: TaskError): FastifyReply {
-  if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
   return reply.code(error.statusCode ?? 500).type('application/json; charset=utf-8').send(errorBody(error))
 }

@@ -47,9 +47,6 @@ const STATUS = {
 /** @see {@link STATUS} */
 export type TaskErrorCode = keyof typeof STATUS
 
-/** Seconds that a client is asked to wait before it tries again. */
-const RETRY_AFTER = '1'
-
 /** What an error body holds beside its text and code. */
 export type ErrorDetails = Readonly<Record<string, unknown>>
 
@@ -64,11 +61,6 @@ export class TaskError extends createError<[string]>('AGT_ERR_TASK', '%s') {
     this.statusCode = STATUS[wireCode]
     this.wireCode = wireCode
     this.details = details
-  }
-
-  /** Value of `Retry-After`, where trying again is the way. */
-  get retryAfter (): string | undefined {
-    return this.statusCode === 429 || this.statusCode === 503 ? RETRY_AFTER : undefined
   }
 }
 

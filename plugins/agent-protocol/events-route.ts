@@ -23,6 +23,7 @@ export async function handleEvents (scope: TaskScope, request: FastifyRequest, r
   const failsOnGap = queryOf(request, 'gap') === 'fail'
   const { owner } = await callerOf(scope, request)
 
+  scope.host.admitStream(owner, reply)
   if (hub.size + scope.arrivals.size >= options.maxStreams) throw new TaskError('too_many_streams', 'this server has too many open streams')
   const isHead = request.method === 'HEAD'
   const run = await arrivedTask(scope, reply, owner, taskId, isHead ? 0 : options.subscribeGraceMs)

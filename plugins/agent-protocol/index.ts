@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import { InvalidOptionError } from '../../lib/options.ts'
@@ -25,10 +26,13 @@ const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInst
     heartbeatMs,
     writeTimeoutMs,
     streamTimeoutMs,
+    observer: host.streamObserver(taskProtocol.name),
     // The engine closes its logs before we close the streams that follow them.
     farewell: (cursorId, why) => farewell(cursorId, why === 'stopped' && host.engine.isClosing ? 'closed' : why)
   })
   const closing = new AbortController()
+  // Each wait listens.
+  setMaxListeners(0, closing.signal)
   const arrivals = new Arrivals()
   const scope: TaskScope & { pauses: PauseWatch } = {
     host,

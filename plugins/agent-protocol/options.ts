@@ -113,6 +113,8 @@ export interface ResolvedAgentProtocolOptions {
 
 /** Fills in defaults. @throws AGT_ERR_OPTION_INVALID */
 export function resolveAgentProtocolOptions (options: AgentProtocolOptions): ResolvedAgentProtocolOptions {
+  const events = named('replay.maxEvents', options.replay?.maxEvents, 'sseReplayBufferSize', options.sseReplayBufferSize)
+  const streamTimeout = named('streamTimeoutMs', options.streamTimeoutMs, 'sseTimeoutMs', options.sseTimeoutMs)
   const maxWaitSeconds = readInteger('maxWaitSeconds', options.maxWaitSeconds, { default: 7_200, min: 1, max: 2_147_483 })
   return {
     enabled: readBoolean('enabled', options.enabled, true),
@@ -135,13 +137,13 @@ export function resolveAgentProtocolOptions (options: AgentProtocolOptions): Res
     cancelGraceMs: readMs('cancelGraceMs', options.cancelGraceMs, { default: 5_000 }),
     onDisconnect: readOnDisconnect(options.onDisconnect),
     replay: {
-      maxEvents: readInteger('replay.maxEvents', alias(options.replay?.maxEvents, 'sseReplayBufferSize', readInteger('sseReplayBufferSize', options.sseReplayBufferSize, { default: 256, min: 16 }), options.sseReplayBufferSize), { default: 256, min: 16 }),
+      maxEvents: readInteger(events.name, events.value, { default: 256, min: 16 }),
       maxBytes: readInteger('replay.maxBytes', options.replay?.maxBytes, { default: 4 * 1024 * 1024, min: 1_024 }),
       ttlMs: readMs('replay.ttlMs', options.replay?.ttlMs, { default: 600_000 })
     },
     heartbeatMs: readMs('heartbeatMs', options.heartbeatMs, { default: 15_000, min: 1_000, zeroIsOff: true }),
     writeTimeoutMs: readMs('writeTimeoutMs', options.writeTimeoutMs, { default: 30_000, min: 1_000 }),
-    streamTimeoutMs: readMs('streamTimeoutMs', alias(options.streamTimeoutMs, 'sseTimeoutMs', options.sseTimeoutMs, options.sseTimeoutMs), { default: 10_800_000, min: 1_000, zeroIsOff: true }),
+    streamTimeoutMs: readMs(streamTimeout.name, streamTimeout.value, { default: 10_800_000, min: 1_000, zeroIsOff: true }),
     subscribeGraceMs: readMs('subscribeGraceMs', options.subscribeGraceMs, { default: 5_000 }),
     maxSubscribersPerTask: readInteger('maxSubscribersPerTask', options.maxSubscribersPerTask, { default: 16, min: 1 }),
     maxStreams: readInteger('maxStreams', options.maxStreams, { default: 1_000, min: 1 }),
@@ -153,10 +155,10 @@ export function resolveAgentProtocolOptions (options: AgentProtocolOptions): Res
   }
 }
 
-/** An option's value, or that of its other name; both at once are refused. */
-function alias<T> (value: T | undefined, name: string, other: T | undefined, given: unknown): T | undefined {
-  if (value !== undefined && given !== undefined) throw new InvalidOptionError(name, String(given), 'it is another name of an option that is given too')
-  return value ?? other
+/** An option under one of its two names; both at once are refused. */
+function named (name: string, value: number | undefined, alias: string, other: number | undefined): { readonly name: string, readonly value: number | undefined } {
+  if (value !== undefined && other !== undefined) throw new InvalidOptionError(alias, String(other), `it is another name of ${name}, which is given too`)
+  return other === undefined ? { name, value } : { name: alias, value: other }
 }
 
 function readOnDisconnect (value: DisconnectPolicy | undefined): DisconnectPolicy {

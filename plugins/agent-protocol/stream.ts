@@ -30,7 +30,7 @@ export function streamTask (scope: TaskScope, reply: FastifyReply, run: Run, opt
   const others = readers.get(id) ?? 0
   if (others >= maxSubscribersPerTask) throw new TaskError('too_many_streams', 'this task has too many readers', { task_id: record.clientId })
 
-  const stream = hub.open(reply)
+  const stream = hub.open(reply, record)
   readers.set(id, others + 1)
   const connection = run.connect()
   // However it ends, somebody less reads from then on.

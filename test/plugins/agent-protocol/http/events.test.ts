@@ -215,7 +215,7 @@ t.test('too many readers are refused, of one task and of all', async (t) => {
   await app.submit('t2')
   const first = await app.events('t1')
   const second = await app.events('t1')
-  t.match(await app.ask('GET', '/tasks/t1/events'), { status: 429, body: { code: 'too_many_streams' }, headers: { 'retry-after': '1' } })
+  t.match(await app.ask('GET', '/tasks/t1/events'), { status: 429, body: { code: 'too_many_streams' }, headers: { 'retry-after': /^[1-5]$/ } })
   const third = await app.events('t2')
   t.match(await app.ask('GET', '/tasks/t2/events'), { status: 429, body: { code: 'too_many_streams' } })
   await second.destroy()
