@@ -5,7 +5,7 @@ import { memoryStore, type Store } from '../../lib/stores/index.ts'
 import { agentProtocol, type AgentProtocolOptions } from '../../plugins/agent-protocol/index.ts'
 import { parseTaskEvent } from '../../plugins/agent-protocol/events.ts'
 import { type TaskEvent } from '../../plugins/agent-protocol/wire.ts'
-import { agents, type AgentsHost, type AgentsOptions } from '../../plugins/agents/index.ts'
+import { agents, type AgentsHost, type AgentsOptions, type AgentsPluginOptions } from '../../plugins/agents/index.ts'
 import { connect, type ReceivedFrame, type SseClient } from './sse-client.ts'
 
 interface Teardown { teardown (fn: () => unknown): unknown }
@@ -17,7 +17,7 @@ export interface TaskAppOptions extends Omit<AgentProtocolOptions, 'agents' | 's
   readonly agents?: AgentsOptions['agents']
   readonly store?: Store
   /** Passed to the `agents` plugin. */
-  readonly host?: Omit<AgentsOptions, 'agents' | 'store' | 'getPrincipal'>
+  readonly host?: Omit<AgentsPluginOptions, 'agents' | 'store' | 'getPrincipal'>
   /** Called before the plugins are registered. */
   readonly before?: (app: FastifyInstance) => unknown
 }

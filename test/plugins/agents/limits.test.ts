@@ -3,6 +3,7 @@ import { memoryStore } from '../../../lib/stores/index.ts'
 import { eventsOf, request, serveApp, type TestServer } from '../../helpers/ag-ui-app.ts'
 import { type SseClient } from '../../helpers/sse-client.ts'
 import { scripted, steered } from '../../helpers/steered-agent.ts'
+import { serveTasks } from '../../helpers/task-app.ts'
 
 const getPrincipal = ({ headers }: { readonly headers: Record<string, unknown> }): { id: string } => ({ id: String(headers['authorization']) })
 const as = (authorization: string) => ({ headers: { authorization } })
@@ -81,4 +82,33 @@ t.test('what an owner has stored is limited', async (t) => {
   await eventsOf(await server.run({ threadId: 'b' }, as('bob')))
   t.strictSame(await refusal(await server.run({ threadId: 'b' }, as('ann'))).then((answer) => answer.slice(0, 2)), [429, 'STORAGE_LIMIT'])
   t.equal(agent.calls.length, 2)
+})
+
+t.test('tasks are refused in their own words, when submitted, resumed or followed', async (t) => {
+  const agent = steered({ capabilities: { resume: true } })
+  const app = await serveTasks(t, { agent, getPrincipal, host: { limits: { maxRuns: 1, maxStreams: 1 }, metrics: { path: '/metrics' } } })
+  const ann = { authorization: 'ann' }
+  await app.submit('asking', {}, ann)
+  const asking = await agent.next()
+  asking.push({ type: 'REQUIRE_USER_CONFIRM', replyId: 'r', toolCalls: [{ type: 'tool_use', id: 'c1', name: 'f', input: {} }] })
+  asking.end()
+  t.match((await app.ask('GET', '/tasks/asking/wait', undefined, ann)).body, { status: 'awaiting_confirm' })
+  t.match(await app.submit('running', {}, ann), { status: 200 })
+  const run = await agent.next()
+  const refused = { status: 429, headers: { 'retry-after': /^[1-9]/ }, body: { code: 'overloaded', error: /limit/ } }
+  t.match(await app.submit('more', {}, ann), refused)
+  t.match(await app.ask('POST', '/tasks/asking/resume', { decisions: [{ tool_call_id: 'c1', approved: true }] }, ann), refused)
+  t.match((await app.ask('GET', '/tasks/asking', undefined, ann)).body, { status: 'awaiting_confirm' })
+  t.match(await app.submit('more', {}, { authorization: 'bob' }), { status: 200 });
+  (await agent.next()).end()
+
+  const stream = await app.events('running', '', ann)
+  const second = await app.events('running', '', ann)
+  t.strictSame([second.status, (await second.json() as { code: string }).code], [429, 'too_many_streams'])
+  t.match((await app.app.inject('/metrics')).body, /streams_open\{protocol="agent-protocol"\} 1/)
+  run.end()
+  await stream.text()
+  t.match(await app.ask('POST', '/tasks/asking/resume', { decisions: [{ tool_call_id: 'c1', approved: true }] }, ann), { status: 200 });
+  (await agent.next()).end()
+  t.match((await app.ask('GET', '/tasks/asking/wait', undefined, ann)).body, { status: 'success' })
 })
