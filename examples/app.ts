@@ -6,12 +6,15 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import agUi from 'fastify-agents/ag-ui'
 import agents from 'fastify-agents/agents'
 import eventStream from 'fastify-agents/event-stream'
+import { type Store } from 'fastify-agents/stores'
 import { createTeam, type TeamOptions } from './agents/team.ts'
 import { pageRoutes } from './page-routes.ts'
 
 export interface ServerOptions extends TeamOptions {
   /** Level of the log, `silent` for none. @default 'info' */
   readonly logLevel?: string
+  /** Where runs, logs and approvals are kept; closed with the server. @default memory */
+  readonly store?: Store | undefined
 }
 
 /** Builds the example's server; the caller listens and closes. */
@@ -30,8 +33,13 @@ export async function buildServer (options: ServerOptions): Promise<FastifyInsta
     }
   })
 
+  // Last of all: what still runs is interrupted first, and that is stored.
+  const { store } = options
+  if (store !== undefined) app.addHook('onClose', async () => { await store.close() })
+
   // One registry and one run engine for every protocol that follows.
   await app.register(agents, {
+    ...store !== undefined && { store },
     agents: await createTeam(options),
     defaultAgent: 'calculator',
     health: {},

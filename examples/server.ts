@@ -1,6 +1,8 @@
 // `npm start`: one server, one agent contract, several ways in. Needs no key and no service;
 // with OPENAI_API_KEY, OPENAI_BASE_URL or MODEL set, that model runs the same agents with the same tools.
 //
+// With DATA_DIR, it keeps everything in that directory and finds it again after a restart; without, in memory.
+//
 //   a page           GET  /                      try it all here
 //   AG-UI            POST /agui/run              what the page uses, and yours will
 //   your own topics  GET  /events/:topic         orders, logs, notifications
@@ -10,6 +12,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import closeWithGrace from 'close-with-grace'
+import { lmdbStore } from 'fastify-agents/stores/lmdb'
 import { buildServer } from './app.ts'
 import { modelFromEnvironment } from './model.ts'
 
@@ -21,8 +24,11 @@ if (!Number.isInteger(port) || port < 0 || port > 65_535) {
   process.exit(1)
 }
 
-const folder = process.env.FILES_DIR ?? await mkdtemp(join(tmpdir(), 'fastify-agents-'))
-const app = await buildServer({ folder, model: chooseModel(), logLevel: process.env.LOG_LEVEL ?? 'info' })
+const dataDir = process.env.DATA_DIR
+const model = chooseModel()
+const store = dataDir === undefined || dataDir === '' ? undefined : await openStore(join(dataDir, 'runs'))
+const folder = process.env.FILES_DIR ?? (store === undefined ? await mkdtemp(join(tmpdir(), 'fastify-agents-')) : join(`${dataDir}`, 'files'))
+const app = await buildServer({ folder, model, store, logLevel: process.env.LOG_LEVEL ?? 'info' })
 
 closeWithGrace({ delay: 10_000 }, async ({ err }) => {
   if (err !== undefined) app.log.error({ err }, 'closing after an error')
@@ -43,6 +49,15 @@ try {
     console.error(`The server could not listen on ${host}:${port}: ${(error as Error).message}`)
   }
   process.exit(1)
+}
+
+async function openStore (path: string) {
+  try {
+    return await lmdbStore({ path })
+  } catch (error) {
+    console.error((error as Error).message)
+    process.exit(1)
+  }
 }
 
 function chooseModel () {
