@@ -10,7 +10,8 @@ const LOADERS: Readonly<Record<string, () => Promise<Peer>>> = {
   'better-sse': async () => (await import('./peers/better-sse.ts')).betterSse,
   '@ag-ui/encoder': async () => (await import('./peers/ag-ui-encoder.ts')).agUiEncoder,
   'event-stream': async () => (await import('./peers/event-stream.ts')).eventStreamPeer,
-  'ag-ui': async () => (await import('./peers/ag-ui.ts')).agUiPeer
+  'ag-ui': async () => (await import('./peers/ag-ui.ts')).agUiPeer,
+  'ag-ui-redis': async () => (await import('./peers/ag-ui-redis.ts')).agUiRedisPeer
 }
 
 /** Names of all peers, the anchor first. */

@@ -6,19 +6,24 @@ import { type ReplayLimits } from './spec.ts'
 /** Events between two stored folds (R12), so that a node which takes a run over has little to fold. */
 export const FOLD_EVERY = 256
 
-/** When the next fold is stored: after this many events or payload bytes. */
+/** When the next fold is stored. */
 export interface FoldCadence {
+  /** After this many events, once they are twice as large as the last stored fold itself. */
   readonly events: number
+  /** After this many events, whatever their size. */
+  readonly maxEvents: number
+  /** After this many bytes of payload, once they are as many as the last stored fold's. */
   readonly bytes: number
 }
 
 /**
  * The cadence of a run's folds: before the log is trimmed, so when half of what it may hold has come, and every 256 events
- * for whoever takes the run over. Nobody does that while this process lives where the store is its own.
+ * for whoever takes the run over, or rarer where the state is large: what there is to fold grows with what was folded. Nobody takes
+ * over while this process lives where the store is its own.
  */
 export function foldCadence (isShared: boolean, replay: ReplayLimits): FoldCadence {
-  const events = isShared ? FOLD_EVERY : Math.max(FOLD_EVERY, Math.floor(replay.maxEvents / 2))
-  return { events, bytes: Math.floor(replay.maxBytes / 2) }
+  const maxEvents = Math.max(FOLD_EVERY, Math.floor(replay.maxEvents / 2))
+  return { events: isShared ? FOLD_EVERY : maxEvents, maxEvents, bytes: Math.floor(replay.maxBytes / 2) }
 }
 
 /**
@@ -63,11 +68,12 @@ export class FoldKeeper {
   }
 
   /**
-   * True when enough was stored since the last stored fold for another one. Where bytes decide, that is at least as much as
-   * that fold was itself: large events would otherwise each have all that went before stored once more.
+   * True when enough was stored since the last stored fold for another one. That depends on how large that fold was itself, or
+   * all that went before would be stored once more each time.
    */
-  isDue (storedSeq: number, { events, bytes }: FoldCadence): boolean {
-    return storedSeq - this.#savedSeq >= events || this.#unsavedBytes >= Math.max(bytes, this.#savedSize)
+  isDue (storedSeq: number, { events, maxEvents, bytes }: FoldCadence): boolean {
+    const count = storedSeq - this.#savedSeq
+    return count >= maxEvents || (count >= events && this.#unsavedBytes >= this.#savedSize * 2) || this.#unsavedBytes >= Math.max(bytes, this.#savedSize)
   }
 
   /** The state after `seq`, to be stored. */

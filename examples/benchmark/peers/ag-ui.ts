@@ -1,4 +1,5 @@
 import agUi from '../../../plugins/ag-ui/index.ts'
+import { memoryStore, type Store } from '../../../lib/stores/index.ts'
 import { type Agent, type AgentEventInit, type AgentInput } from '../../../lib/agent/index.ts'
 import { createApp, listenApp } from '../fastify-server.ts'
 import { generate, parsePlan, type RunPlan } from '../pace.ts'
@@ -9,11 +10,11 @@ import { type Endpoint, type Peer, type Setup } from '../peer.ts'
  * Our AG-UI plugin, the whole way: a POST that is validated, a run with its record, an agent that yields `AgentEvent`s, the
  * normaliser, the mapping, the log, the response. The request's message is the plan (`requests.ts`).
  */
-export const agUiPeer: Peer = {
-  name: 'ag-ui',
-  packages: [],
-  workloads: ['W1', 'W1t', 'W2'],
-  listen
+export const agUiPeer: Peer = agUiWith('ag-ui', async () => memoryStore())
+
+/** The plugin on a store. */
+export function agUiWith (name: string, openStore: () => Promise<Store>): Peer {
+  return { name, packages: [], workloads: ['W1', 'W1t', 'W2'], listen: async (setup) => await listen(setup, await openStore()) }
 }
 
 const agent: Agent = {
@@ -21,9 +22,9 @@ const agent: Agent = {
   stream: (input) => generate(planOf(input), textDelta)
 }
 
-async function listen (setup: Setup): Promise<Endpoint> {
+async function listen (setup: Setup, store: Store): Promise<Endpoint> {
   const app = createApp()
-  await app.register(agUi, { agents: { bench: agent }, heartbeatMs: setup.heartbeatMs })
+  await app.register(agUi, { agents: { bench: agent }, store, heartbeatMs: setup.heartbeatMs })
   return {
     port: await listenApp(app),
     lastEventId: '0',

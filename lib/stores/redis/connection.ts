@@ -5,7 +5,7 @@ import { isCluster, type RedisClient } from './client.ts'
 import type { Script } from './script.ts'
 
 /** An argument of a command. */
-export type Argument = string | number
+export type Argument = string | number | Buffer
 
 /**
  * The store's way to Redis. It counts what waits for an answer, so that a server that is gone or hangs is never waited for without

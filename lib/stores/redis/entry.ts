@@ -1,3 +1,4 @@
+import { EventList } from '../../bus/index.ts'
 import { type LogEvent, logEvent, type LogEvents } from '../event-log.ts'
 
 /** Beside lengths, what not every event has. */
@@ -8,25 +9,25 @@ interface Columns {
   readonly l?: readonly (number | null)[]
 }
 
+/** Payloads up to which one text costs less than pieces. */
+const SHORT = 1_024
+
 /**
  * Several events as one text: a head, which is JSON on one line, and the payloads one after the other as they are. The head is the list of
  * their lengths, or `Columns` where events have names or levels.
  */
-export function encodeEntry (events: LogEvents): string {
+export function encodeEntry (events: LogEvents): string | Buffer {
+  const block = EventList.blockOf(events)
+  const { bytes, names, levels } = block.columns
   const lengths: number[] = []
-  let names: (string | null)[] | undefined
-  let levels: (number | null)[] | undefined
-  let text = ''
-  for (const { data, event, level } of events) {
-    if (event !== undefined && names === undefined) names = lengths.map(() => null)
-    if (level !== undefined && levels === undefined) levels = lengths.map(() => null)
-    names?.push(event ?? null)
-    levels?.push(level ?? null)
-    lengths.push(data.length)
-    text += data
-  }
-  if (names === undefined && levels === undefined) return `[${lengths.join()}]\n${text}`
-  return `${JSON.stringify({ n: lengths, ...names !== undefined && { e: names }, ...levels !== undefined && { l: levels } })}\n${text}`
+  for (let seq = block.firstSeq; seq <= block.lastSeq; seq++) lengths.push(block.sizeAt(seq))
+  const isPlain = names === undefined && levels === undefined
+  const head = isPlain ? `[${lengths.join()}]\n` : `${JSON.stringify({ n: lengths, e: names?.map(orNull), l: levels?.map(orNull) })}\n`
+  return bytes.length <= SHORT ? head + bytes.toString() : Buffer.concat([Buffer.from(head), bytes])
+}
+
+function orNull<T> (value: T | undefined): T | null {
+  return value ?? null
 }
 
 /** Adds the events of an entry with `seq > after` to a list, until that has `limit`. */

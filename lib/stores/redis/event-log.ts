@@ -22,9 +22,7 @@ export class RedisEventLog implements EventLog {
     const last = firstSeq + events.length - 1
     const answer = await connection.run(
       'log.append', APPEND, [log, record],
-      // The first append of a later ownership follows a seal, whose id does not say where the log ends.
-      events.length === 0 || (firstSeq === 1 && fence !== 1) ? '' : `${fence}-${firstSeq - 1}`, `${fence}-${last}`,
-      events.length === 0 ? '' : encodeEntry(events), owned.mark(record, fence), fence, firstSeq, last, ...trimArguments(firstSeq, last, limits)
+      owned.mark(record, fence), fence, firstSeq - 1, last, events.length === 0 ? '' : encodeEntry(events), ...trimArguments(firstSeq, last, limits)
     )
     if (!Array.isArray(answer)) return { kind: 'ok', last }
     const [kind, value] = answer as ['ok' | 'fenced' | 'gone' | 'misplaced', string | number | undefined] // as the script answers

@@ -73,9 +73,9 @@ t.test('a store that ends with the process gets a fold only when its log is half
 
 t.test('a fold is due by events, and by bytes where the log may hold few of them', (t) => {
   const keeper = new FoldKeeper({ initial: () => 0, step: (state) => state, snapshot: () => [] }, {} as RunRecord)
-  t.same(foldCadence(true, LIMITS), { events: FOLD_EVERY, bytes: 500 })
-  t.same(foldCadence(false, LIMITS), { events: 500, bytes: 500 })
-  t.same(foldCadence(false, { ...LIMITS, maxEvents: 16 }), { events: FOLD_EVERY, bytes: 500 })
+  t.same(foldCadence(true, LIMITS), { events: FOLD_EVERY, maxEvents: 500, bytes: 500 })
+  t.same(foldCadence(false, LIMITS), { events: 500, maxEvents: 500, bytes: 500 })
+  t.same(foldCadence(false, { ...LIMITS, maxEvents: 16 }), { events: FOLD_EVERY, maxEvents: FOLD_EVERY, bytes: 500 })
   keeper.note([{ seq: 1, data: 'x'.repeat(499) }])
   t.equal(keeper.isDue(1, foldCadence(false, LIMITS)), false)
   keeper.note([{ seq: 2, data: 'x' }])
@@ -100,6 +100,21 @@ t.test('large events do not have all that went before stored with each of them',
   await run.ended
   t.match(JSON.parse(run.snapshot()?.events[0]?.data ?? ''), { text: 'x'.repeat(100 * 64 * 1024), status: 'success' })
   t.ok((await store.log.read(run.record.key, 0, 1))?.oldest ?? 0 > 1, 'and the old end was trimmed')
+})
+
+t.test('a large state is not stored every 256 events, but before its log is half full', (t) => {
+  const keeper = new FoldKeeper({ initial: () => 'x'.repeat(20_000), step: (state) => state, snapshot: () => [] }, {} as RunRecord)
+  const cadence = foldCadence(true, { maxEvents: 2_000, maxBytes: 1_000_000, ttlMs: 0 })
+  const due: number[] = []
+  for (let seq = 1; seq <= 3_000; seq++) {
+    keeper.note([{ seq, data: 'x'.repeat(50) }])
+    if (!keeper.isDue(seq, cadence)) continue
+    due.push(seq)
+    keeper.saved(keeper.at(seq).seq)
+  }
+  // 40 kB at 50 bytes each are 800 events.
+  t.same(due, [256, 1_057, 1_858, 2_659])
+  t.end()
 })
 
 t.test('the fold is stored every 256 events, and with the end of a long run', async (t) => {
@@ -197,6 +212,7 @@ t.test('the keeper folds lazily, in order, and from where it was stored', async 
   t.same(keeper.at(9), { seq: 5, state: { count: 5 } })
   t.same(state, { seq: 4, state: { count: 4 } }, 'a stored state does not change any more')
   const cadence = foldCadence(true, LIMITS)
+  keeper.note([{ seq: 6, data: 'longer than two states' }])
   t.equal(keeper.isDue(4 + FOLD_EVERY, cadence), true)
   t.equal(keeper.isDue(3 + FOLD_EVERY, cadence), false)
   t.same(steps, [3, 4, 5])

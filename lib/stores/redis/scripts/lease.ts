@@ -9,7 +9,7 @@ import { RECORD } from './record.ts'
  */
 export const TAKE = new Script(CLOCK, RECORD, `
 local rec,log,now=KEYS[1],KEYS[2],clock()
-local h=redis.call('HMGET',rec,'s','f','lo','lu','n','p')
+local h=redis.call('HMGET',rec,'s','f','lo','lu','n','p','lq','lb')
 if not h[1] then return {'missing'} end
 if ENDED[h[1]] then return {'ended',record()} end
 local fence,lease=tonumber(h[2]),h[3]
@@ -17,11 +17,7 @@ if lease and lease~=ARGV[6] then
   local left=h[4]-now
   if ARGV[4]~='1' or left>0 then return {'held',h[5],fence,left} end
 end
-local e=redis.call('XREVRANGE',log,'+','-','COUNT',1)[1]
-if not e then return {'missing'} end
-local last=string.match(e[1],'%-(%d+)$')
-if last=='0' then last=e[2][2] end
-last=tonumber(last)
+local last=tonumber(h[7])
 if lease~=ARGV[6] then
   if now>=tonumber(ARGV[3]) then return redis.error_reply('LATE the request came after its lease had run out') end
   fence=fence+1
@@ -29,7 +25,7 @@ if lease~=ARGV[6] then
   for f,s in string.gmatch(h[6],'%[(%d+),(%d+)%]') do
     if tonumber(s)<=last then kept=kept..'['..f..','..s..'],' end
   end
-  redis.call('XADD',log,'NOMKSTREAM',fence..'-0',ARGV[7],last,'c',e[2][4])
+  if not redis.call('XADD',log,'NOMKSTREAM',fence..'-0',ARGV[7],last,'c',h[8]) then return {'missing'} end
   redis.call('HINCRBY',rec,'v',1)
   redis.call('HSET',rec,'f',fence,'n',ARGV[5],'mk',ARGV[7],'q',last,'p','['..kept..'['..fence..','..(last+1)..']]','u',now)
   redis.call('HDEL',rec,'o')

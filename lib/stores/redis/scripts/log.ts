@@ -1,16 +1,18 @@
 import { Script } from '../script.ts'
 
 /**
- * The log of a run is a stream. An entry's id is \`<fence>-<last sequence in it>\` (R4). It has two fields: the events under a name that is
- * the mark of the ownership that wrote them, and \`c\`, the bytes appended to this log until then. \`<fence>-0\` seals the log for
+ * The log of a run is a stream. An entry's id is `<fence>-<last sequence in it>` (R4). It has two fields: the events under a name that is
+ * the mark of the ownership that wrote them, and `c`, the bytes appended to this log until then. `<fence>-0` seals the log for
  * all earlier fences and has, in place of events, the sequence after which its ownership begins.
  *
- * \`own\`: the first sequence of the current ownership. \`trim\`: removes whole entries from the old end; it has nothing to do unless the
+ * Where the log ends stands in the record (`lq` sequence, `lb` bytes), so that an append copies no other entry.
+ *
+ * `own`: the first sequence of the current ownership. `trim`: removes whole entries from the old end; it has nothing to do unless the
  * caller names a sequence, or the bytes have grown by another quarter of their limit.
  */
 export const LOG = `
-local function own(rec)
-  return tonumber(string.match(redis.call('HGET',rec,'p'),'(%d+)%]%]$'))
+local function own(pairs)
+  return tonumber(string.match(pairs,'(%d+)%]%]$'))
 end
 local function trim(log,rec,last,before,bytes,max,min,floor)
   last,min,max=tonumber(last),tonumber(min) or 1,tonumber(max)
@@ -41,29 +43,23 @@ local function trim(log,rec,last,before,bytes,max,min,floor)
 end`
 
 /**
- * KEYS log, record. ARGV id that the newest entry has if nothing came between (R5), id of the new one, its events, the caller's mark, fence,
- * first and last sequence, byte limit, sequence to trim before, floor.
+ * KEYS log, record. ARGV the caller's mark or empty, fence, sequence before the first, last sequence, the entry, byte limit, sequence to trim
+ * before, floor. 1 is success; an append that was made before is found to be in the log (R5).
  */
 export const APPEND = new Script(LOG, `
-local e=redis.call('XREVRANGE',KEYS[1],'+','-','COUNT',1)[1]
-if not e then return {'gone'} end
-local v=e[2]
-local foreign=ARGV[4]~='' and ARGV[4]~=v[1]
-if e[1]~=ARGV[1] or foreign then
-  local f,s=string.match(e[1],'(%d+)-(%d+)')
-  if f~=ARGV[5] or foreign then return {'fenced',f} end
-  if s=='0' then s=v[2] end
-  local first,last=tonumber(ARGV[6]),tonumber(ARGV[7])
-  s=tonumber(s)
-  if first>last then return {'ok',s} end
-  if first-1~=s then
-    if first>=own(KEYS[2]) and last<=s then return {'ok',s} end
-    return {'misplaced',s}
-  end
+local log,rec=KEYS[1],KEYS[2]
+local h=redis.call('HMGET',rec,'f','mk','lq','lb')
+if not h[1] then return {'gone'} end
+if h[1]~=ARGV[2] or (ARGV[1]~='' and ARGV[1]~=h[2]) then return {'fenced',h[1]} end
+if ARGV[3]==ARGV[4] then return {'ok',h[3]} end
+if h[3]~=ARGV[3] then
+  if tonumber(ARGV[3])+1>=own(redis.call('HGET',rec,'p')) and tonumber(ARGV[4])<=tonumber(h[3]) then return {'ok',h[3]} end
+  return {'misplaced',h[3]}
 end
-local bytes=v[4]+#ARGV[3]
-redis.call('XADD',KEYS[1],'NOMKSTREAM',ARGV[2],v[1],ARGV[3],'c',bytes)
-trim(KEYS[1],KEYS[2],ARGV[7],v[4],bytes,ARGV[8],ARGV[9],ARGV[10])
+local bytes=h[4]+#ARGV[5]
+if not redis.call('XADD',log,'NOMKSTREAM',ARGV[2]..'-'..ARGV[4],h[2],ARGV[5],'c',bytes) then return {'gone'} end
+redis.call('HSET',rec,'lq',ARGV[4],'lb',bytes)
+trim(log,rec,ARGV[4],h[4],bytes,ARGV[6],ARGV[7],ARGV[8])
 return 1`)
 
 /**
@@ -71,16 +67,15 @@ return 1`)
  * says how many they are), the newest sequence, and the entries: id, events, id, events, ...
  */
 export const READ = new Script(`
-local p=redis.call('HGET',KEYS[2],'p')
+local h=redis.call('HMGET',KEYS[2],'p','lq')
 local head=redis.call('XRANGE',KEYS[1],'-','+','COUNT',1)[1]
-if not p or not head then return end
-local after,limit=tonumber(ARGV[1]),tonumber(ARGV[2])
-local fence='0'
-for f,s in string.gmatch(p,'%[(%d+),(%d+)%]') do
+if not h[1] or not head then return end
+local after,limit,fence=tonumber(ARGV[1]),tonumber(ARGV[2]),'0'
+for f,s in string.gmatch(h[1],'%[(%d+),(%d+)%]') do
   if tonumber(s)<=after+1 then fence=f end
 end
-local found,at,first,last,whole={},fence..'-'..math.max(after+1,0),nil,0,false
-repeat
+local found,at,first,last,whole={},fence..'-'..math.max(after+1,0),nil,0,after>=tonumber(h[2])
+while not whole and not (first and last-first>=limit) do
   local page=redis.call('XRANGE',KEYS[1],at,'+','COUNT',16)
   for _,e in ipairs(page) do
     local s=string.match(e[1],'%-(%d+)$')
@@ -93,11 +88,8 @@ repeat
   end
   whole=#page<16
   if not whole then at='('..page[16][1] end
-until whole or (first and last-first>=limit)
-local top=redis.call('XREVRANGE',KEYS[1],'+','-','COUNT',1)[1]
-local s=string.match(top[1],'%-(%d+)$')
-if s=='0' then s=top[2][2] end
-return {head[1],string.match(head[2][2],'^[^\\n]*'),s,found}`)
+end
+return {head[1],string.match(head[2][2],'^[^\\n]*'),h[2],found}`)
 
 /** KEYS record. ARGV the caller's mark, fence, sequence, state. Keeps a fold unless a later one is there. */
 export const SAVE_FOLD = new Script(`

@@ -8,7 +8,7 @@ export const RECORD_FIELDS = ['k', 'ss', 'c', 's', 'v', 'f', 'n', 'q', 'p', 'u',
 /**
  * A record is a hash. Documents are JSON text that no script looks into; what is compared has fields of its own: \`s\` state, \`v\` version,
  * \`f\` fence, \`mk\` mark of the ownership, \`o\` and \`co\` operation of the last change and of the creation, \`lo\`, \`lu\`, \`lr\` the lease's
- * operation, end, release, \`x\` when the store saw the run end.
+ * operation, end, release, \`lq\` and \`lb\` where the log ends, \`x\` when the store saw the run end.
  *
  * \`settle\`: all keys of a run go at the same moment.
  */
@@ -68,7 +68,7 @@ local op=redis.call('HGET',rec,'co')
 if op then return {op==ARGV[4] and 'created' or 'exists',record()} end
 if now>=tonumber(ARGV[3]) then return redis.error_reply('LATE the request came after its lease had run out') end
 redis.call('DEL',unpack(KEYS))
-redis.call('HSET',rec,'v',1,'f',1,'q',0,'p','[[1,1]]','u',now,'co',ARGV[4],'lo',ARGV[4],'mk',ARGV[5],'lu',now+ARGV[6],unpack(ARGV,7))
+redis.call('HSET',rec,'v',1,'f',1,'q',0,'lq',0,'lb',0,'p','[[1,1]]','u',now,'co',ARGV[4],'lo',ARGV[4],'mk',ARGV[5],'lu',now+ARGV[6],unpack(ARGV,7))
 redis.call('XADD',KEYS[2],'1-0',ARGV[5],0,'c',0)
 settle(now,0,ARGV[2])
 return {'created',record()}`)
@@ -91,19 +91,16 @@ for i=n+11,#ARGV,3 do
   local state=redis.call('HGET',ints,'s'..ARGV[i])
   if state=='claimed' or state=='unknown' then return {'stale',record()} end
 end
-local e=redis.call('XREVRANGE',log,'+','-','COUNT',1)[1]
-if not e then return {'missing'} end
-local s=string.match(e[1],'%-(%d+)$')
-if s=='0' then s=e[2][2] end
-local first,last,v=tonumber(ARGV[n+2]),tonumber(ARGV[n+3]),e[2]
-s=tonumber(s)
+local h=redis.call('HMGET',rec,'mk','lq','lb','f')
+local first,last,s=tonumber(ARGV[n+2]),tonumber(ARGV[n+3]),tonumber(h[2])
 if first<=last then
   if first==s+1 then
-    local bytes=v[4]+#ARGV[n+4]
-    redis.call('XADD',log,'NOMKSTREAM',ARGV[5]..'-'..last,v[1],ARGV[n+4],'c',bytes)
-    trim(log,rec,last,v[4],bytes,ARGV[n+5],ARGV[n+6],ARGV[n+7])
+    local bytes=h[3]+#ARGV[n+4]
+    if not redis.call('XADD',log,'NOMKSTREAM',h[4]..'-'..last,h[1],ARGV[n+4],'c',bytes) then return {'missing'} end
+    redis.call('HSET',rec,'lq',last,'lb',bytes)
+    trim(log,rec,last,h[3],bytes,ARGV[n+5],ARGV[n+6],ARGV[n+7])
     s=last
-  elseif first<own(rec) or last>s then
+  elseif first<own(redis.call('HGET',rec,'p')) or last>s then
     return {'misplaced',record(),s}
   end
 end
