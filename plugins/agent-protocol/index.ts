@@ -11,7 +11,9 @@ import { Places } from './places.ts'
 import { taskProtocol } from './protocol.ts'
 import { registerRoutes } from './routes.ts'
 import { type PauseWatch, type TaskScope } from './scope.ts'
+import { acceptUploads } from './upload.ts'
 import { farewell } from './views.ts'
+import { Workspaces } from './workspace.ts'
 
 const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInstance, given: AgentProtocolOptions) => {
   const options = resolveAgentProtocolOptions(given)
@@ -34,6 +36,7 @@ const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInst
   // Each wait listens.
   setMaxListeners(0, closing.signal)
   const arrivals = new Arrivals()
+  const workspaces = new Workspaces(options.workspaceRoot, options)
   const scope: TaskScope & { pauses: PauseWatch } = {
     host,
     hub,
@@ -44,6 +47,7 @@ const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInst
     placeOf: new Map(),
     cancelling: new Set(),
     readers: new Map(),
+    workspaces,
     pauses: { watch: () => {}, expire: async () => {}, forget: () => {} },
     closing: closing.signal
   }
@@ -58,7 +62,13 @@ const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInst
     await hub.close()
   })
 
-  await app.register(async (routes) => { registerRoutes(routes, scope) })
+  // Agents may write until the last of them has settled.
+  app.addHook('onClose', () => workspaces.close())
+
+  await app.register(async (routes) => {
+    await acceptUploads(routes)
+    registerRoutes(routes, scope)
+  })
 }
 
 /**
@@ -75,4 +85,5 @@ export { flatten, type OrderedCustomizer, RUNTIME_CONTEXT_ATTRIBUTES_KEY, type R
 export { type AgentProtocolOptions } from './options.ts'
 export { TaskError, type TaskErrorCode } from './errors.ts'
 export { type Detail, type TaskEvent, type TaskEventType, type TaskStatus } from './wire.ts'
+export { type Artifact, type NewArtifact, publishArtifactKey, type TaskWorkspace, taskWorkspaceKey } from './workspace.ts'
 export default agentProtocol

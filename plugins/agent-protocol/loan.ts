@@ -10,6 +10,7 @@ import { type Place } from './places.ts'
 import { taskProtocol } from './protocol.ts'
 import { type Caller, type TaskScope } from './scope.ts'
 import { type Submission } from './submission.ts'
+import { publishArtifactKey, taskWorkspaceKey } from './workspace.ts'
 
 /** For whom an agent is borrowed. */
 export interface LoanOptions {
@@ -48,6 +49,10 @@ export class AgentLoan {
 
   /** Fills the context, once the agent was chosen. */
   readonly prepare = async (context: RuntimeContext): Promise<void> => {
+    const { workspaces } = this.#scope
+    const { workspaceId } = this.#options.submission
+    context.set(taskWorkspaceKey, { directory: () => workspaces.directory(workspaceId) })
+    context.set(publishArtifactKey, (artifact) => workspaces.write(workspaceId, artifact, true))
     if (this.#request !== undefined) await prepareContext(this.#request, context, this.#scope.options.customizers)
   }
 

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { InvalidOptionError, readBoolean, readChoice, readFunction, readInteger, readMs } from '../../lib/options.ts'
 import { type DisconnectPolicy, type ReplayLimits } from '../../lib/runs/index.ts'
 import { type AgentsOptions } from '../agents/options.ts'
@@ -74,6 +75,12 @@ export interface AgentProtocolOptions extends AgentsOptions {
   readonly confirmTtlMs?: number
   /** What becomes of a task whose pause has lasted too long: all is denied and it goes on, or it is cancelled. @default 'deny' */
   readonly onConfirmExpiry?: 'deny' | 'cancel'
+  /** Where the tasks' directories stand; they are kept until their task is deleted. @default a temporary directory, which goes with the server */
+  readonly workspaceRoot?: string
+  /** Bytes of all published and uploaded files of a task. @default 268435456 */
+  readonly maxWorkspaceBytes?: number
+  /** Bytes of one such file; larger ones that an agent writes by itself are not listed. @default 33554432 */
+  readonly maxArtifactBytes?: number
 }
 
 /** The options with every default filled in. */
@@ -109,6 +116,9 @@ export interface ResolvedAgentProtocolOptions {
   readonly taskTtlMs: number
   readonly confirmTtlMs: number
   readonly onConfirmExpiry: 'deny' | 'cancel'
+  readonly workspaceRoot: string | undefined
+  readonly maxWorkspaceBytes: number
+  readonly maxArtifactBytes: number
 }
 
 /** Fills in defaults. @throws AGT_ERR_OPTION_INVALID */
@@ -151,7 +161,10 @@ export function resolveAgentProtocolOptions (options: AgentProtocolOptions): Res
     maxQueue: readInteger('maxQueue', options.maxQueue, { default: 10_000 }),
     taskTtlMs: readInteger('taskTtlMs', options.taskTtlMs, { default: 86_400_000, min: 1 }),
     confirmTtlMs: readMs('confirmTtlMs', options.confirmTtlMs, { default: 0, min: 1, zeroIsOff: true }),
-    onConfirmExpiry: readChoice('onConfirmExpiry', options.onConfirmExpiry, ['deny', 'cancel'], 'deny')
+    onConfirmExpiry: readChoice('onConfirmExpiry', options.onConfirmExpiry, ['deny', 'cancel'], 'deny'),
+    workspaceRoot: readRoot(options.workspaceRoot),
+    maxWorkspaceBytes: readInteger('maxWorkspaceBytes', options.maxWorkspaceBytes, { default: 256 * 1024 * 1024, min: 1 }),
+    maxArtifactBytes: readInteger('maxArtifactBytes', options.maxArtifactBytes, { default: 32 * 1024 * 1024, min: 1 })
   }
 }
 
@@ -159,6 +172,11 @@ export function resolveAgentProtocolOptions (options: AgentProtocolOptions): Res
 function named (name: string, value: number | undefined, alias: string, other: number | undefined): { readonly name: string, readonly value: number | undefined } {
   if (value !== undefined && other !== undefined) throw new InvalidOptionError(alias, String(other), `it is another name of ${name}, which is given too`)
   return other === undefined ? { name, value } : { name: alias, value: other }
+}
+
+function readRoot (root: string | undefined): string | undefined {
+  if (root !== undefined && (typeof root !== 'string' || root.trim() === '')) throw new InvalidOptionError('workspaceRoot', String(root), 'it is the path of a directory')
+  return root === undefined ? undefined : resolve(root)
 }
 
 function readOnDisconnect (value: DisconnectPolicy | undefined): DisconnectPolicy {

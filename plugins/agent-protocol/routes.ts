@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { type FastifyInstance, type FastifySchemaCompiler } from 'fastify'
 import { handleError } from './error-handler.ts'
 import { handleAgents } from './agents-route.ts'
+import { handleArtifacts, handleDownload, handleUpload } from './artifacts-route.ts'
 import { handleCancel } from './cancel-route.ts'
 import { handleDelete } from './delete-route.ts'
 import { handleEvents } from './events-route.ts'
@@ -11,13 +12,18 @@ import { handleSnapshot } from './snapshot-route.ts'
 import { handleSubmit } from './submit-route.ts'
 import { handleWait } from './wait-route.ts'
 import {
-  AgentList, CancelAnswer, ErrorBody, EventsQuery, EventStream, ListQuery, ResumeAnswer, ResumeBody, Snapshot, SubmitAnswer, SubmitBody,
+  AgentList, ArtifactBody, ArtifactList, ArtifactParams, ArtifactQuery, CancelAnswer, ErrorBody, EventsQuery, EventStream, ListQuery, ResumeAnswer, ResumeBody, Snapshot, SubmitAnswer, SubmitBody,
   TaskList, TaskParams, WaitAnswer, WaitQuery
 } from './schemas.ts'
 import { type TaskScope } from './scope.ts'
 
 interface OfTask { Params: Static<typeof TaskParams> }
 
+interface OfArtifact { Params: Static<typeof ArtifactParams> }
+
+/** What a form adds to the file in it. */
+const FORM_BYTES = 64 * 1024
+const bytes = { description: 'The bytes.', content: { 'application/octet-stream': { schema: Type.String({ format: 'binary' }) } } }
 const tags = ['agent-protocol']
 const params = TaskParams
 const refusals = {
@@ -61,6 +67,20 @@ export function registerRoutes (app: FastifyInstance, scope: TaskScope): void {
       await handleDelete(scope, request, request.params.taskId)
       return await reply.code(204).send(null)
     })
+  app.get<OfTask>('/tasks/:taskId/artifacts', { schema: { summary: 'List a task\'s files', tags, params, querystring: ArtifactQuery, response: { 200: ArtifactList, ...refusals } } },
+    (request) => handleArtifacts(scope, request, request.params.taskId))
+  app.post<OfTask>('/tasks/:taskId/artifacts', {
+    bodyLimit: Math.max(bodyLimit, scope.options.maxArtifactBytes + FORM_BYTES),
+    schema: { summary: 'Upload a file for a task', tags, params, consumes: ['multipart/form-data'], response: { 200: ArtifactBody, ...refusals } }
+  }, (request) => handleUpload(scope, request, request.params.taskId))
+  app.get<OfArtifact>('/tasks/:taskId/artifacts/:artifactId', {
+    schema: {
+      summary: 'Download a file of a task',
+      tags,
+      params: ArtifactParams,
+      response: { 200: bytes, 206: bytes, 304: Type.Null(), 416: ErrorBody, ...refusals }
+    }
+  }, (request, reply) => handleDownload(scope, request, reply, request.params.taskId, request.params.artifactId))
   app.get('/agents', { schema: { summary: 'List agents', tags, response: { 200: AgentList, ...refusals } } },
     (request) => handleAgents(scope, request))
 }

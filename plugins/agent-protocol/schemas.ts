@@ -97,6 +97,20 @@ export const TaskList = Type.Object({ tasks: Type.Array(Snapshot), next_cursor: 
 /** Agents that tasks can be given to. */
 export const AgentList = Type.Object({ agents: Type.Array(Type.Object({ agent_id: text, name: text, description: maybe })) })
 
+/** A file of a task. */
+export const ArtifactBody = Type.Object({
+  artifact_id: text, path: text, size: Type.Integer(), sha256: text, mime: text, agent_created: Type.Boolean(), created_at: text
+})
+
+/** A page of a task's files. */
+export const ArtifactList = Type.Object({ artifacts: Type.Array(ArtifactBody), next_cursor: maybe })
+
+/** Path of an artifact. */
+export const ArtifactParams = Type.Object({ taskId: text, artifactId: text })
+
+/** Query of a listing of artifacts. */
+export const ArtifactQuery = Type.Object({ limit: maybe, cursor: maybe })
+
 /** Query of a listing. */
 export const ListQuery = Type.Object({ status: maybe, agent_id: maybe, session_id: maybe, limit: maybe, cursor: maybe })
 

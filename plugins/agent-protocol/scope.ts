@@ -10,6 +10,7 @@ import { type Place, type Places } from './places.ts'
 import { taskProtocol } from './protocol.ts'
 import { type LocalState } from './snapshot.ts'
 import { isTaskId } from './task-id.ts'
+import { type Workspaces } from './workspace.ts'
 
 /** What the routes of one registration share. */
 export interface TaskScope {
@@ -27,6 +28,8 @@ export interface TaskScope {
   /** Open streams a run. */
   readonly readers: Map<string, number>
   readonly pauses: PauseWatch
+  /** The tasks' directories. */
+  readonly workspaces: Workspaces
   /** Fires when the server closes. */
   readonly closing: AbortSignal
 }

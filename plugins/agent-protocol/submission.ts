@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { isObject, type JsonObject, type JsonValue, type PermissionRule, toJson } from '../../lib/agent/index.ts'
 import { readDenyRules } from './deny-rules.ts'
 import { TaskError } from './errors.ts'
@@ -27,6 +27,8 @@ export interface Submission {
   /** Conversation of the task; its own id where it names none. */
   readonly sessionId: string
   readonly denyRules: readonly PermissionRule[]
+  /** Name of the task's workspace; another one when the same id is submitted again. */
+  readonly workspaceId: string
 }
 
 /** A submission and what its reader may see of it, fixed at the start (R11). */
@@ -55,7 +57,8 @@ export function parseSubmission (body: unknown, requireInput: boolean): ParsedSu
     ...userId !== undefined && { userId },
     ...parentSessionId !== undefined && { parentSessionId },
     sessionId: readName('context.session_id', context.session_id) ?? taskId,
-    denyRules: readDenyRules(context.deny_rules)
+    denyRules: readDenyRules(context.deny_rules),
+    workspaceId: randomUUID()
   }
   // Without a stream nobody reads what only streams show.
   const detail = context.stream === false ? 'status' : readDetail(context.detail) ?? 'status'

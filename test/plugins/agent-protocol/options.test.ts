@@ -35,7 +35,10 @@ t.test('the plugin fills in its defaults', async (t) => {
     maxQueue: 10_000,
     taskTtlMs: 86_400_000,
     confirmTtlMs: 0,
-    onConfirmExpiry: 'deny'
+    onConfirmExpiry: 'deny',
+    workspaceRoot: undefined,
+    maxWorkspaceBytes: 256 * 1024 * 1024,
+    maxArtifactBytes: 32 * 1024 * 1024
   })
 })
 
@@ -83,7 +86,10 @@ t.test('it refuses bad options by their name', async (t) => {
     maxQueue: [-1],
     taskTtlMs: [0],
     confirmTtlMs: [-1],
-    onConfirmExpiry: ['allow']
+    onConfirmExpiry: ['allow'],
+    workspaceRoot: ['', 5],
+    maxWorkspaceBytes: [0],
+    maxArtifactBytes: [0]
   }
   for (const [name, values] of Object.entries(bad)) {
     for (const value of values) t.throws(() => resolveAgentProtocolOptions({ [name]: value }), { code: 'AGT_ERR_OPTION_INVALID', message: new RegExp(name) }, `${name} ${String(value)}`)
