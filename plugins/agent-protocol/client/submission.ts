@@ -41,8 +41,9 @@ export function submissionOf (text: string, context: Context, options: ResolvedO
 }
 
 /** What the ids of all tasks of one session begin with, so that another session's can be told from them. */
-export function taskPrefix ({ userId, sessionId }: Pick<Context, 'userId' | 'sessionId'>, { url, agentId, name }: Pick<ResolvedOptions, 'url' | 'agentId' | 'name'>): string {
-  return `task_${digest([url.href, agentId ?? name, userId ?? null, sessionId], 16)}_`
+export function taskPrefix ({ userId, sessionId }: Pick<Context, 'userId' | 'sessionId'>, { agentId, name }: Pick<ResolvedOptions, 'agentId' | 'name'>): string {
+  // Not of the address: a service that has moved has its tasks with it.
+  return `task_${digest([agentId ?? name, userId ?? null, sessionId], 16)}_`
 }
 
 /** What is new in an input, as text: a task takes nothing else. */
