@@ -335,7 +335,8 @@ export class Driver implements Run, ExecutionHost {
   #drop (mayTell: boolean): void {
     const lease = this.#lease
     lease?.drop()
-    if (mayTell && lease?.isCurrent(performance.now()) === true) {
+    const isTold = mayTell && lease?.isCurrent(performance.now()) === true
+    if (isTold) {
       this.#log.tellUnstored(this.#record, this.protocol.lost(this.#record, STORE_UNAVAILABLE))
       this.#record = { ...this.#record, state: 'failed', end: { kind: 'failed', code: STORE_UNAVAILABLE.code, message: STORE_UNAVAILABLE.message } }
     } else {
@@ -344,11 +345,12 @@ export class Driver implements Run, ExecutionHost {
     }
     this.#logger.warn({ state: this.#record.state }, 'the run is given up by this node')
     this.#observer?.ended({ reason: this.#isAbandoned ? 'handed-over' : this.#cause?.kind === 'lost' ? 'lost' : 'unavailable' })
-    this.#finish(true, true)
+    // A log without an end is not ended: its readers are sent away with a cursor when it is discarded.
+    this.#finish(true, true, isTold)
     this.#host.discard(this.topic)
   }
 
-  #finish (isClosed: boolean, closesAgents: boolean): void {
+  #finish (isClosed: boolean, closesAgents: boolean, endsLog = isClosed): void {
     // Ended runs stay at hand for as long as their topics, so nothing stays that only the execution needed.
     this.#execution = undefined
     this.#cause = undefined
@@ -361,7 +363,7 @@ export class Driver implements Run, ExecutionHost {
     if (closesAgents) this.closeAgents()
     if (isClosed) {
       this.#spec = undefined
-      this.topic.end()
+      if (endsLog) this.topic.end()
       this.#connections.end()
     }
     this.#host.onIdle(this, isClosed)

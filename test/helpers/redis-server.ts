@@ -96,7 +96,7 @@ export class TestRedis {
 
   /** Ends it at once, with whatever it has not written. */
   async kill (): Promise<void> {
-    if (this.#process === undefined || this.#process.exitCode !== null) return
+    if (this.#process === undefined || this.#process.exitCode !== null || this.#process.signalCode !== null) return
     const exited = once(this.#process, 'exit')
     this.#process.kill('SIGKILL')
     await exited
