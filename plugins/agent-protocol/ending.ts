@@ -71,15 +71,21 @@ export function endRecordOf (run: RunRecord, end: ExecutionEnd, exposeErrors: bo
 }
 
 /** What a task is reported as (agent-protocol 3). A run that was cut by anything but its cancel has failed. */
-export function statusOf ({ state, end }: Pick<RunRecord, 'state' | 'end'>): TaskStatus {
+export function statusOf (record: Pick<RunRecord, 'state' | 'end' | 'lastSeq'>): TaskStatus {
+  const { state, end } = record
   switch (state) {
     case 'pending': return 'pending'
     case 'running': return 'running'
-    case 'waiting': return 'awaiting_confirm'
+    case 'waiting': return isHeld(record) ? 'pending' : 'awaiting_confirm'
     case 'completed': return 'success'
     case 'cancelled': return end?.kind === 'cancelled' ? 'cancelled' : 'error'
     case 'failed': case 'lost': return 'error'
   }
+}
+
+/** Whether a task was made and not begun: it waits for its first step, and has told nothing. */
+export function isHeld ({ state, lastSeq }: Pick<RunRecord, 'state' | 'lastSeq'>): boolean {
+  return state === 'waiting' && lastSeq === 0
 }
 
 /** The error of a task that has failed. */

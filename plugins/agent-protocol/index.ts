@@ -5,6 +5,7 @@ import { InvalidOptionError } from '../../lib/options.ts'
 import { SseHub } from '../../lib/sse/index.ts'
 import { hostFor } from '../agents/host.ts'
 import { Arrivals } from './arrivals.ts'
+import { registerClassicRoutes } from './classic-routes.ts'
 import { Pauses } from './expiry.ts'
 import { type AgentProtocolOptions, resolveAgentProtocolOptions } from './options.ts'
 import { Places } from './places.ts'
@@ -68,6 +69,7 @@ const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInst
   await app.register(async (routes) => {
     await acceptUploads(routes)
     registerRoutes(routes, scope)
+    if (options.classic) await routes.register(async (classic) => { registerClassicRoutes(classic, scope) })
   })
 }
 

@@ -14,7 +14,7 @@ const MAX_PAGES = 10
 
 /** States in which a task may be reported as this. */
 const STATES: Readonly<Record<TaskStatus, readonly RunState[]>> = {
-  pending: ['pending', 'running'],
+  pending: ['pending', 'running', 'waiting'],
   running: ['running'],
   awaiting_confirm: ['waiting'],
   success: ['completed'],

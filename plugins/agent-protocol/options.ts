@@ -75,6 +75,10 @@ export interface AgentProtocolOptions extends AgentsOptions {
   readonly confirmTtlMs?: number
   /** What becomes of a task whose pause has lasted too long: all is denied and it goes on, or it is cancelled. @default 'deny' */
   readonly onConfirmExpiry?: 'deny' | 'cancel'
+  /** Whether the classic agentprotocol.ai v1 routes stand beside the native ones, under `/ap/v1`. @default true */
+  readonly classic?: boolean
+  /** Milliseconds after which a classic step is answered as `running`; the next one joins it. @default 55000 */
+  readonly stepTimeoutMs?: number
   /** Where the tasks' directories stand; they are kept until their task is deleted. @default a temporary directory, which goes with the server */
   readonly workspaceRoot?: string
   /** Bytes of all published and uploaded files of a task. @default 268435456 */
@@ -116,6 +120,8 @@ export interface ResolvedAgentProtocolOptions {
   readonly taskTtlMs: number
   readonly confirmTtlMs: number
   readonly onConfirmExpiry: 'deny' | 'cancel'
+  readonly classic: boolean
+  readonly stepTimeoutMs: number
   readonly workspaceRoot: string | undefined
   readonly maxWorkspaceBytes: number
   readonly maxArtifactBytes: number
@@ -162,6 +168,8 @@ export function resolveAgentProtocolOptions (options: AgentProtocolOptions): Res
     taskTtlMs: readInteger('taskTtlMs', options.taskTtlMs, { default: 86_400_000, min: 1 }),
     confirmTtlMs: readMs('confirmTtlMs', options.confirmTtlMs, { default: 0, min: 1, zeroIsOff: true }),
     onConfirmExpiry: readChoice('onConfirmExpiry', options.onConfirmExpiry, ['deny', 'cancel'], 'deny'),
+    classic: readBoolean('classic', options.classic, true),
+    stepTimeoutMs: readMs('stepTimeoutMs', options.stepTimeoutMs, { default: 55_000, min: 1 }),
     workspaceRoot: readRoot(options.workspaceRoot),
     maxWorkspaceBytes: readInteger('maxWorkspaceBytes', options.maxWorkspaceBytes, { default: 256 * 1024 * 1024, min: 1 }),
     maxArtifactBytes: readInteger('maxArtifactBytes', options.maxArtifactBytes, { default: 32 * 1024 * 1024, min: 1 })

@@ -12,6 +12,8 @@ export interface TaskDetail {
   readonly hasPayload: boolean
   readonly exposeErrors: boolean
   readonly sessionId: string
+  /** The task was made without being begun, see `classic-task.ts`. */
+  readonly isHeld?: boolean
 }
 
 /** Level of detail as the log numbers it. */
@@ -34,9 +36,12 @@ export class TaskProjection implements Projection {
   readonly #run: RunRecord
   readonly #detail: TaskDetail
   readonly #ceiling: number
+  readonly #isSilent: boolean
   readonly #asks: Ask[] = []
 
-  constructor (run: RunRecord, detail: TaskDetail) {
+  /** @param isSilent of a task that is only made: it says nothing but its end. */
+  constructor (run: RunRecord, detail: TaskDetail, isSilent: boolean) {
+    this.#isSilent = isSilent
     this.#run = run
     this.#detail = detail
     this.#ceiling = levelOf(detail.detail)
@@ -47,6 +52,7 @@ export class TaskProjection implements Projection {
   }
 
   next (event: AgentEvent, emit: Emit): void {
+    if (this.#isSilent) return
     const isChild = event.source !== undefined && OWN.has(event.type)
     if (!isChild && isAsk(event)) {
       // Told with the pause, when somebody can answer (D6, D7).
@@ -62,6 +68,7 @@ export class TaskProjection implements Projection {
   }
 
   close (end: ExecutionEnd, emit: Emit): void {
+    if (end.kind === 'paused' && this.#isSilent) return
     if (end.kind === 'paused' && end.interrupts.length > 0) this.#emit(emit, 'status', this.#pause(end.pending))
     else this.#emit(emit, 'status', terminalEvent(this.#run, end, this.#detail.exposeErrors))
   }

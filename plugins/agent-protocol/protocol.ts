@@ -13,7 +13,10 @@ export const taskProtocol: RunProtocol = {
   name: 'agent-protocol',
   resumesIn: 'run',
   idScope: 'owner',
-  project: (run) => new TaskProjection(run, taskDetailOf(run)),
+  project: (run, { resumed }) => {
+    const detail = taskDetailOf(run)
+    return new TaskProjection(run, detail, detail.isHeld === true && !resumed)
+  },
   // A request and a call may have the same id.
   interruptId: (pending) => pending.kind === 'input' ? `input ${pendingId(pending)}` : pendingId(pending),
   endRecord: (end, run) => endRecordOf(run, end, taskDetailOf(run).exposeErrors),

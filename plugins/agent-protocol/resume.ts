@@ -2,11 +2,13 @@ import { type FastifyRequest } from 'fastify'
 import { type Decision } from '../../lib/agent/index.ts'
 import { type ResumeResult, type Run } from '../../lib/runs/index.ts'
 import { type Answers, matchAnswers } from './decisions.ts'
+import { statusOf } from './ending.ts'
 import { TaskError } from './errors.ts'
 import { executionSpec, follow } from './execution.ts'
 import { AgentLoan, needsRequest } from './loan.ts'
 import { submissionOf } from './protocol.ts'
 import { type Caller, type TaskScope } from './scope.ts'
+import { type Submission } from './submission.ts'
 import { confirmIdOf, openInterrupts } from './snapshot.ts'
 import { userIdOf } from './user-id.ts'
 
@@ -23,7 +25,7 @@ export interface ResumeAnswer {
 export async function resumeTask (scope: TaskScope, run: Run, caller: Caller, answers: Answers, request: FastifyRequest): Promise<ResumeAnswer> {
   const { host, options } = scope
   const { record } = run
-  if (record.state !== 'waiting') throw notAwaiting(run)
+  if (statusOf(record) !== 'awaiting_confirm') throw notAwaiting(run)
   const open = await openInterrupts(host.store.interrupts, record)
   if (open.length === 0) throw notAwaiting(run)
   if (answers.confirmId !== undefined && answers.confirmId !== confirmIdOf(open)) {
@@ -37,18 +39,32 @@ export async function resumeTask (scope: TaskScope, run: Run, caller: Caller, an
 
 /** Goes on with a waiting task. @throws AGT_ERR_TASK_OVERLOADED, AGT_ERR_STORE_UNAVAILABLE */
 export async function resumeWith (scope: TaskScope, run: Run, caller: Caller, decisions: readonly Decision[], request?: FastifyRequest): Promise<ResumeResult> {
+  return await goOn(scope, run, caller, { submission: submissionOf(run.record), decisions, request, isFirst: false })
+}
+
+/** How a waiting task goes on. */
+export interface GoOnOptions {
+  readonly submission: Submission
+  readonly decisions: readonly Decision[]
+  readonly request: FastifyRequest | undefined
+  /** Whether its agent is only now given the input. */
+  readonly isFirst: boolean
+}
+
+/** Goes on with a waiting task, or begins one that was only made. @throws AGT_ERR_TASK_OVERLOADED, AGT_ERR_STORE_UNAVAILABLE */
+export async function goOn (scope: TaskScope, run: Run, caller: Caller, { submission, decisions, request, isFirst }: GoOnOptions): Promise<ResumeResult> {
   const { host: { engine }, places, pauses } = scope
   const { record } = run
-  const submission = submissionOf(record)
   const userId = userIdOf(scope, caller, submission)
   const place = places.enter()
   if (place === undefined) throw new TaskError('overloaded', 'too many tasks are waiting to run', { task_id: record.clientId })
   let isTaken = false
   try {
-    const loan = new AgentLoan(scope, { submission, caller, userId, place, decisions, request })
-    const { agent, ...spec } = executionSpec(scope, submission, loan, userId, decisions)
+    const given = isFirst ? undefined : decisions
+    const loan = new AgentLoan(scope, { submission, caller, userId, place, decisions: given, request })
+    const { agent, ...spec } = executionSpec(scope, submission, loan, userId, given)
     // The instance that paused knows more than a new one, where it is still here.
-    const isKept = needsRequest(scope, submission.agentId)
+    const isKept = !isFirst && needsRequest(scope, submission.agentId)
     let result = await engine.resume(run, { ...spec, ...!isKept && { agent }, decisions })
     if (result.kind === 'no-agent' && request !== undefined) result = await engine.resume(run, { ...spec, agent, decisions })
     if (result.kind === 'resumed') {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Run } from '../../lib/runs/index.ts'
 import { type InterruptRecord, type InterruptStore, isEnded, type RunRecord } from '../../lib/stores/index.ts'
-import { errorOf, resultIn, statusOf, stopReasonOf } from './ending.ts'
+import { errorOf, isHeld, resultIn, statusOf, stopReasonOf } from './ending.ts'
 import { sortPending } from './projection.ts'
 import { submissionOf, taskDetailOf } from './protocol.ts'
 import { type TaskStatus } from './wire.ts'
@@ -34,7 +34,7 @@ export function confirmIdOf (open: readonly InterruptRecord[]): string {
 
 /** The interrupts of a waiting task that somebody may still answer. */
 export async function openInterrupts (interrupts: InterruptStore, record: RunRecord): Promise<readonly InterruptRecord[]> {
-  if (record.state !== 'waiting') return []
+  if (record.state !== 'waiting' || isHeld(record)) return []
   const all = await interrupts.list(record.key)
   return all.filter(({ state }) => state === 'open' || state === 'expired')
 }
@@ -61,7 +61,7 @@ export function snapshotBody (record: RunRecord, open: readonly InterruptRecord[
       ...result.usage !== undefined && { usage: result.usage }
     },
     ...stopReason !== undefined && { stop_reason: stopReason },
-    ...record.state === 'waiting' && pendingBody(open),
+    ...record.state === 'waiting' && !isHeld(record) && pendingBody(open),
     agent_id: record.agent,
     session_id: taskDetailOf(record).sessionId,
     ...userId !== undefined && { user_id: userId },

@@ -1,4 +1,5 @@
 import { type Run } from '../../lib/runs/index.ts'
+import { isHeld } from './ending.ts'
 import { lookUp, type TaskScope } from './scope.ts'
 
 /** Milliseconds between two looks at a task that another node executes. */
@@ -24,15 +25,15 @@ export async function waitForTask (scope: TaskScope, first: Run, timeoutMs: numb
       const rest = end - performance.now()
       if (isOver || rest <= 0) return undefined
       const isLocal = run.record.node === engine.node
-      if (isLocal) run.settled().then(() => { wake() })
+      if (isLocal && !isHeld(run.record)) run.settled().then(() => { wake() })
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, isLocal ? rest : Math.min(rest, REMOTE_POLL_MS)).unref()
+        const timer = setTimeout(resolve, isLocal && !isHeld(run.record) ? rest : Math.min(rest, REMOTE_POLL_MS)).unref()
         wake = () => {
           clearTimeout(timer)
           resolve()
         }
       })
-      if (isLocal || isSettled(run)) continue
+      if ((isLocal && !isHeld(run.record)) || isSettled(run)) continue
       run = await lookUp(scope, owner, first.record.clientId) ?? run
     }
   } finally {
@@ -41,6 +42,6 @@ export async function waitForTask (scope: TaskScope, first: Run, timeoutMs: numb
   }
 }
 
-function isSettled ({ record: { state } }: Run): boolean {
-  return state !== 'pending' && state !== 'running'
+function isSettled ({ record }: Run): boolean {
+  return record.state !== 'pending' && record.state !== 'running' && !isHeld(record)
 }

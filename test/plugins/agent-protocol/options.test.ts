@@ -36,6 +36,8 @@ t.test('the plugin fills in its defaults', async (t) => {
     taskTtlMs: 86_400_000,
     confirmTtlMs: 0,
     onConfirmExpiry: 'deny',
+    classic: true,
+    stepTimeoutMs: 55_000,
     workspaceRoot: undefined,
     maxWorkspaceBytes: 256 * 1024 * 1024,
     maxArtifactBytes: 32 * 1024 * 1024
@@ -87,6 +89,8 @@ t.test('it refuses bad options by their name', async (t) => {
     taskTtlMs: [0],
     confirmTtlMs: [-1],
     onConfirmExpiry: ['allow'],
+    classic: ['no'],
+    stepTimeoutMs: [0],
     workspaceRoot: ['', 5],
     maxWorkspaceBytes: [0],
     maxArtifactBytes: [0]
