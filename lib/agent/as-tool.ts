@@ -41,13 +41,13 @@ const prompt: JsonObject = {
 /** Child paths in use, by run. */
 const sources = contextKey<Set<string>>('agent sources')
 
-/** How often each call has run a child in this execution. */
+/** How often each call has run a child in this execution, children's own calls with them. */
 const runs = contextKey<Map<string, number>>('agent runs')
 
 /**
  * Makes an agent a tool of a parent. Its events are passed on live under a path of their own, its last message's
  * text is the result, the parent's signal stops it, the caller's deny rules bind it, and its session is its own:
- * `<parent's session>#<path>`.
+ * `<parent's session>#<path>`. The same call of the same run has the same child run, `<parent's run>#<call>`.
  */
 export function asTool (agent: Agent, options: AsToolOptions = {}): Tool {
   const description = options.description ?? agent.description
@@ -97,9 +97,10 @@ async function * runChild (agent: Agent, input: JsonObject, context: ToolContext
 function childRun (runtime: RuntimeContext, toolCallId: string): string {
   let counts = runtime.get(runs)
   if (counts === undefined) runtime.set(runs, counts = new Map())
-  const count = (counts.get(toolCallId) ?? 0) + 1
-  counts.set(toolCallId, count)
-  return `${runtime.runId}#${toolCallId}${count === 1 ? '' : `-${count}`}`
+  const run = `${runtime.runId}#${toolCallId}`
+  const count = (counts.get(run) ?? 0) + 1
+  counts.set(run, count)
+  return count === 1 ? run : `${run}-${count}`
 }
 
 function inputOf (input: JsonObject, resume: readonly Decision[], options: AsToolOptions): AgentInput {

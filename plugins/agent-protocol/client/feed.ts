@@ -1,7 +1,7 @@
 import { type Backoff, NetTooLargeError, pause, type SseMessage, type SseReader } from '../../../lib/net/index.ts'
 import { controlOf, decodeTaskEvent, parseTaskEvent, type TaskControl } from '../events.ts'
 import { isFinal, type TaskEvent } from '../wire.ts'
-import { isPassing, TaskLostError } from './errors.ts'
+import { isPassing, TaskAnswerError, TaskLostError } from './errors.ts'
 import { backoffOf, insist, type Patience } from './insist.ts'
 import { Pauses } from './pauses.ts'
 import { Sequence } from './sequence.ts'
@@ -38,6 +38,8 @@ export class TaskFeed {
   /** Why events are missing that no connection will bring, until it is told. */
   #lost: string | undefined
   #hasGap = false
+  /** Milliseconds that the service wants to be left alone. */
+  #askedMs = 0
   #hasDrained = false
   /** Events with neither number nor id were told: another connection would tell them again, and nobody would know. */
   #isBlind = false
@@ -99,7 +101,7 @@ export class TaskFeed {
       this.#pauses.goOn()
     }
     if (this.#streaming === 'on' && this.#backoff.count + 1 >= this.#options.maxAttempts) this.#streaming = 'useless'
-    await pause(this.#streaming === 'on' ? this.#backoff.next() : this.#polls.next(), signal)
+    await (this.#streaming === 'on' ? this.#retreat(signal) : pause(this.#polls.next(), signal))
   }
 
   async #look (signal: AbortSignal): Promise<TaskSnapshot> {
@@ -122,8 +124,14 @@ export class TaskFeed {
       this.#hasDrained = true
     }
     this.#streaming = 'on'
-    await pause(this.#backoff.next(), signal)
+    await this.#retreat(signal)
     return true
+  }
+
+  async #retreat (signal: AbortSignal): Promise<void> {
+    const askedMs = this.#askedMs
+    this.#askedMs = 0
+    await pause(this.#backoff.next(askedMs), signal)
   }
 
   #missing ({ lastSeq }: TaskSnapshot): number | undefined {
@@ -186,6 +194,7 @@ export class TaskFeed {
   #mayFail (error: unknown, signal: AbortSignal): void {
     signal.throwIfAborted()
     // The same event would come again.
+    if (error instanceof TaskAnswerError) this.#askedMs = error.retryAfterMs ?? 0
     if (error instanceof NetTooLargeError) this.#giveUp('too_large')
     else if (!isPassing(error)) throw error
   }

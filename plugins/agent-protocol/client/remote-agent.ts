@@ -132,12 +132,9 @@ export class RemoteAgent implements Agent {
   async #submit (task: RemoteTask, body: object, signal: AbortSignal): Promise<void> {
     try {
       await insist(async (failures) => {
-        try {
-          await this.#api.submit(body, signal)
-        } catch (error) {
-          // The answer of an earlier attempt was lost, and the task is done already.
-          if (failures === 0 || !isFinished(error)) throw error
-        }
+        // The answer of an earlier attempt may be lost: looked for first, for the reason above.
+        if (failures > 0 && await task.find({ signal }) !== undefined) return
+        await this.#api.submit(body, signal)
       }, this.#options, signal)
     } catch (error) {
       // It may have arrived.
@@ -151,9 +148,4 @@ export class RemoteAgent implements Agent {
 /** Nobody will fetch what the task brings. What goes wrong here would hide why. */
 async function giveUp (task: RemoteTask): Promise<void> {
   await task.cancel().catch(() => {})
-}
-
-function isFinished (error: unknown): boolean {
-  return error instanceof TaskAnswerError && error.status === 409 && error.body.same_request !== false &&
-    (error.reason === 'task_finished' || /already finished/i.test(error.text))
 }

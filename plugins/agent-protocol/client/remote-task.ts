@@ -153,8 +153,7 @@ export class RemoteTask {
 
   /** The task while one of these questions is still open. */
   async #waiting (ids: ReadonlySet<string>, signal: AbortSignal | undefined): Promise<TaskSnapshot | undefined> {
-    const snapshot = await this.#api.snapshot(this.id, signal)
-    if (snapshot === undefined) throw new TaskLostError(this.id)
+    const snapshot = await this.snapshot(signal === undefined ? {} : { signal })
     return snapshot.status === 'awaiting_confirm' && snapshot.pending.some((item) => ids.has(pendingId(item))) ? snapshot : undefined
   }
 }

@@ -74,6 +74,11 @@ t.test('a call has the same child run whenever the same run makes it, and two ca
     }
   }
   t.strictSame(seen, ['r#a', 'r#b', 'r#a-2', 'r#a', 'r#b', 'r#a-2', 'q#a', 'q#b', 'q#a-2'])
+  // A child and its child may both call something `c`.
+  seen.length = 0
+  const inner = parentOf(agentOf('inner', async function * (_, context) { seen.push(context.runId) }))
+  for await (const event of runAgent(parentOf(inner), empty, createRuntimeContext({ sessionId: 's', runId: 'r', denyRules: [] }))) t.ok(event)
+  t.strictSame(seen, ['r#c#c'])
 })
 
 t.test('options name the tool, its path, its input, and who must approve', async (t) => {

@@ -64,3 +64,22 @@ for (const kind of ['fake', 'real'] as const) {
     }), { numRuns: 20, seed: 11 })
   })
 }
+
+t.test('before a service like the reference, bad networks change neither the result nor what was approved, and tell nothing twice', async (t) => {
+  let count = 0
+  await fc.assert(fc.asyncProperty(fc.integer({ min: 0, max: 2 ** 31 }), async (seed) => {
+    const tool = noted('remove')
+    const { port, tasks } = await fakeTasks(t, approving([tool]), { like: 'reference' })
+    const proxy = await chaosProxy(t, { port }, { seed })
+    const runId = `run-${count++}`
+    const paused = await run(remote(proxy.url, impatient), 'remove {"file":"a"}', { runId })
+    t.equal(paused.code, undefined, `seed ${seed}`)
+    t.equal(paused.pending.length, 1)
+    const resumed = await run(remote(proxy.url, impatient), decide(paused.pending, true), { runId })
+    t.equal(resumed.code, undefined, `seed ${seed}`)
+    t.strictSame(tool.ran, [{ file: 'a' }])
+    t.equal(textOf(resumed.message), 'Done.')
+    for (const { events } of [paused, resumed]) t.equal(new Set(events.map(({ id }) => id)).size, events.length)
+    t.strictSame([...tasks.values()].map(({ runs }) => runs), [2], 'asked once, gone on with once')
+  }), { numRuns: 20, seed: 13 })
+})

@@ -108,3 +108,46 @@ t.test('events without numbers are told once: by their ids, and without ids by o
     t.ok(!told.slice(1).includes('one '))
   }
 })
+
+t.test('an event that one connection has left out is fetched by the next; one that the service has lost is a gap', async (t) => {
+  for (const isLost of [false, true]) {
+    const agent = new ScriptedAgent()
+    const { url, task } = await fakeTasks(t, agent, { isSlow: true })
+    const running = run(remote(url), 'Hi')
+    const execution = await agent.called()
+    await execution.text('one ')
+    const { log, changed } = task()
+    const at = log.length
+    // In the same turn: the reader sees the later ones first.
+    await execution.text('two ')
+    const [left] = log.splice(at, 1)
+    await execution.text('three')
+    if (left !== undefined && !isLost) log.splice(at, 0, left)
+    changed.emit('change')
+    execution.finish()
+    const { events, code, message } = await running
+    t.equal(code, undefined)
+    t.equal(textOf(message), 'one two three')
+    const told = lines(events).filter((line) => line.startsWith('TEXT_BLOCK_DELTA') || line.startsWith('CUSTOM'))
+    t.ok(told.join('').startsWith('TEXT_BLOCK_DELTA one '))
+    t.equal(new Set(told).size, told.length, 'nothing twice')
+  }
+})
+
+t.test('a proxy that holds a stream back until it ends costs the time, not the events', async (t) => {
+  const agent = new ScriptedAgent()
+  const service: { current?: Awaited<ReturnType<typeof fakeTasks>> } = {}
+  const { url } = service.current = await fakeTasks(t, agent, {
+    before: (request, response) => {
+      if (request.url?.includes('/events') !== true || service.current?.task().isComplete === true) return false
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+      return true
+    }
+  })
+  const running = run(remote(url, { silenceMs: 20 }), 'Hi')
+  const execution = await agent.called()
+  await execution.text('one ', 'two')
+  execution.finish()
+  const { events } = await running
+  t.strictSame(lines(events), ['AGENT_START', 'TEXT_BLOCK_START', 'TEXT_BLOCK_DELTA one ', 'TEXT_BLOCK_DELTA two', 'TEXT_BLOCK_END', 'AGENT_RESULT', 'AGENT_END MODEL_STOP'])
+})
