@@ -3,6 +3,7 @@ import { SseClosingError } from './errors.ts'
 import { encodeFrame } from './frame.ts'
 import { type SseReply } from './headers.ts'
 import { type SseObserver } from './observer.ts'
+import { spreadRetry } from './retry.ts'
 import { SseResponse, type SseResponseOwner } from './response.ts'
 import { Wheel } from './wheel.ts'
 import { ChunkFramer } from './wire.ts'
@@ -34,10 +35,6 @@ export type Farewell = 'timeout' | 'closed' | 'lagged' | 'stopped'
 /** Deadlines are met to an eighth of the shortest one, and to this many milliseconds at the worst. */
 const MAX_TICK_MS = 1_000
 const PARTS = 8
-
-/** Clients that were sent away come back spread over this many milliseconds, so that they do not all come at once. */
-const RETRY_MIN_MS = 500
-const RETRY_MAX_MS = 5_000
 
 /**
  * The open streams of one plugin scope: one timer for all their heartbeats and deadlines, and one place that ends them.
@@ -119,6 +116,6 @@ export class SseHub {
 }
 
 function farewell (cursorId: string | undefined): string {
-  const retry = RETRY_MIN_MS + Math.floor(Math.random() * (RETRY_MAX_MS - RETRY_MIN_MS))
+  const retry = spreadRetry()
   return cursorId === undefined ? encodeFrame({ retry }) : encodeFrame({ id: cursorId, retry })
 }

@@ -1,4 +1,4 @@
-import { encodeFrame, type SseView } from '../../lib/sse/index.ts'
+import { encodeFrame, type SseView, spreadRetry } from '../../lib/sse/index.ts'
 import { levelOf } from './projection.ts'
 import { type Detail, type GapReason, withoutPayload } from './wire.ts'
 
@@ -39,9 +39,9 @@ export const OPENING = encodeFrame({ comment: 'ok', retry: 2_000 })
 
 const FAREWELLS = { timeout: 'timeout', closed: 'shutdown', lagged: 'overflow', stopped: 'moved' } as const
 
-/** What a stream says that ends before its task does. */
+/** What a stream says that ends before its task does. Readers that a closing server sends away come back one after the other. */
 export function farewell (cursorId: string | undefined, why: keyof typeof FAREWELLS): string {
-  return encodeFrame({ comment: FAREWELLS[why], ...cursorId !== undefined && { id: cursorId } })
+  return encodeFrame({ comment: FAREWELLS[why], ...cursorId !== undefined && { id: cursorId }, ...why === 'closed' && { retry: spreadRetry() } })
 }
 
 /** What a reader asked for and cannot have. */

@@ -101,6 +101,13 @@ function npmStart (t: Test, env: Record<string, string>): ChildProcess {
   return child
 }
 
+t.test('the example says that it is alive and ready, and what it does', async (t) => {
+  const port = await start(t)
+  for (const [path, status] of [['/livez', 'alive'], ['/readyz', 'ready']] as const) t.strictSame(await (await connect('GET', path, { port })).json(), { status })
+  await (await ask(port, '/agui/run', 'What is 6*7?')).text()
+  t.match(await (await connect('GET', '/metrics', { port })).text(), /fastify_agents_runs_ended_total\{protocol="ag-ui",agent="calculator",reason="completed"\} 1/)
+})
+
 t.test('npm start listens where PORT and HOST say, and ends on SIGTERM', async (t) => {
   const child = npmStart(t, { PORT: '0', HOST: '127.0.0.1' })
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })

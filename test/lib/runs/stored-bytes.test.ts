@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
-import { memoryStore } from '../../../lib/stores/index.ts'
+import { StoredBytes } from '../../../lib/runs/stored-bytes.ts'
+import { memoryStore, type RunIndex } from '../../../lib/stores/index.ts'
 import { agentOf, makeEngine, pause, runOf } from '../../helpers/run-engine.ts'
 import { specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
@@ -73,4 +74,18 @@ t.test('the store is looked at once for many starts, again after a minute, and a
   time.now += 5_000
   await t.rejects(start(10_000), LIMIT)
   t.equal(plan.count('index.list'), 3)
+})
+
+t.test('the owners that were not asked for longest are forgotten, and looked at again', async (t) => {
+  const store = memoryStore()
+  t.teardown(() => store.close())
+  const asked: string[] = []
+  const index = { ...store.index, list: async (owner: { readonly id?: string }) => { asked.push(owner.id ?? ''); return { runs: [] } } } as unknown as RunIndex
+  const stored = new StoredBytes({ index, maxStoredBytes: 10 })
+  for (let count = 0; count <= 1_000; count++) await stored.check({ id: `${count}` }, 1)
+  asked.length = 0
+  await stored.check({ id: '1' }, 1)
+  await stored.check({ id: '0' }, 1)
+  stored.add({ id: 'nobody' }, 5)
+  t.same(asked, ['0'])
 })

@@ -133,3 +133,21 @@ t.test('no label is an id: agents beyond a hundred are counted together, and not
   t.equal(Object.keys(samples).filter((name) => name.startsWith('runs_started_total')).length, 101)
   t.strictSame(Object.keys(samples).filter((name) => /secret/.test(name)), [])
 })
+
+t.test('runs that were taken away, and those of dead nodes that were ended here, are counted', async (t) => {
+  const { Metrics } = await import('../../../plugins/agents/metrics.ts')
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const metrics = new Metrics('/metrics')
+  metrics.attach(app, { engine: { census: () => ({ pending: 0, running: 0, waiting: 0, longestQueue: 0, logBytes: 7 }) } } as Parameters<typeof metrics.attach>[1])
+  metrics.reaped({ key: { owner: {}, protocol: 'tasks', id: 'secret' } } as Parameters<typeof metrics.reaped>[0])
+  const observer = metrics.starting({ id: 'secret', protocol: 'tasks', agent: 'a', isResumed: false })
+  observer.running?.()
+  observer.ended({ reason: 'lost' })
+  const stream = metrics.streams('tasks').opened({} as never, undefined)
+  stream?.gap?.('trimmed')
+  stream?.closed('lagged')
+  const samples = await some({ app } as Pick<TestServer, 'app'>, 'runs_reaped_total{protocol="tasks"}', 'leases_lost_total{protocol="tasks"}', 'log_bytes',
+    'stream_gaps_total{protocol="tasks",reason="trimmed"}', 'streams_closed_total{protocol="tasks",outcome="lagged"}', 'streams_open{protocol="tasks"}')
+  t.strictSame(samples, [1, 1, 7, 1, 1, 0])
+})
