@@ -138,6 +138,11 @@ export class SseResponse {
     this.#block()
   }
 
+  /** For who found out before following: the observer is told of events that the client asked for and can not have. */
+  noteGap (reason: Gap['reason']): void {
+    this.#observer?.gap?.(reason)
+  }
+
   /** Ends the stream for the hub's sake, with a cursor the client can come back with. */
   close (): void {
     if (!this.#open) return

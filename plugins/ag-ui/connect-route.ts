@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Static, Type } from '@sinclair/typebox'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
-import { type Cursor, parseCursor } from '../../lib/bus/index.ts'
+import { type Cursor, type Gap, parseCursor } from '../../lib/bus/index.ts'
 import { type Run, type RunEngine } from '../../lib/runs/index.ts'
 import { acceptsEventStream } from '../../lib/sse/index.ts'
 import { type InterruptRecord, type Owner } from '../../lib/stores/index.ts'
@@ -32,15 +32,17 @@ export async function handleConnect (scope: AgUiScope, request: FastifyRequest, 
   const owner = ownerOf(await scope.host.principalOf(request))
   scope.host.admitStream(owner, reply)
   const header = request.headers['last-event-id']
-  const cursor = parseCursor(typeof header === 'string' && header !== '' ? header : input.lastSeenEventId ?? '')
+  const asked = typeof header === 'string' && header !== '' ? header : input.lastSeenEventId ?? ''
+  const cursor = parseCursor(asked)
   const { run, open } = await look(scope, owner, input, cursor)
 
   if (run === undefined) return sendEvents(scope, reply, emptyRun(input))
   if (cursor !== undefined && isKept(run, cursor)) return followRun(scope, reply, run, { own: false, after: cursor })
+  const gap = asked === '' ? undefined : missed(run, cursor)
   const isActive = isRunning(run)
   // Without the echo the first frame does not bring the transcript that a fresh client needs.
-  if (isActive && scope.options.mapping.echoInput === true) return followFromStart(scope, reply, run)
-  return followRun(scope, reply, run, { own: false, ...snapshotOf(run, isActive ? undefined : (events) => withOpenInterrupts(events, open, run.record)) })
+  if (isActive && scope.options.mapping.echoInput === true) return followFromStart(scope, reply, run, gap)
+  return followRun(scope, reply, run, { own: false, ...gap !== undefined && { gap }, ...snapshotOf(run, isActive ? undefined : (events) => withOpenInterrupts(events, open, run.record)) })
 }
 
 /**
@@ -82,6 +84,13 @@ async function findRun (
 function isKept ({ topic }: Run, { epoch, seq }: Cursor): boolean {
   const last = epoch === undefined ? undefined : topic.lastOf(epoch)
   return last !== undefined && seq >= topic.oldest - 1 && seq <= Math.min(last, topic.stored)
+}
+
+/** Why a cursor is not honoured. */
+function missed ({ topic }: Run, cursor: Cursor | undefined): Gap['reason'] {
+  if (cursor === undefined) return 'invalid'
+  if (cursor.epoch === undefined || topic.lastOf(cursor.epoch) === undefined) return 'epoch'
+  return cursor.seq < topic.oldest - 1 ? 'trimmed' : 'ahead'
 }
 
 function emptyRun ({ threadId, runId = randomUUID() }: ConnectInput): AgUiEvent[] {

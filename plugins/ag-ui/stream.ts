@@ -1,5 +1,5 @@
 import { type FastifyReply } from 'fastify'
-import { type Cursor } from '../../lib/bus/index.ts'
+import { type Cursor, type Gap } from '../../lib/bus/index.ts'
 import { type Run } from '../../lib/runs/index.ts'
 import { type AgUiEvent } from './event-schemas.ts'
 import { frameOf, runView } from './frames.ts'
@@ -13,6 +13,8 @@ export interface FollowOptions {
   readonly after?: Cursor
   /** Frames to write first. */
   readonly before?: string
+  /** Why the reader's own cursor is not honoured. */
+  readonly gap?: Gap['reason']
 }
 
 /** Opens the reply as an event stream that follows a run from a cursor to its end. */
@@ -21,6 +23,7 @@ export function followRun (scope: AgUiScope, reply: FastifyReply, run: Run, opti
   const connection = run.connect({ own: options.own, onDrop: () => { stream.destroy('timeout') } })
   // However the stream ends, somebody less is connected from then on.
   stream.closed.then(() => { connection.close() })
+  if (options.gap !== undefined) stream.noteGap(options.gap)
   if (options.before !== undefined) stream.write(options.before)
   stream.follow(run.topic, {
     view: runView,
@@ -31,8 +34,8 @@ export function followRun (scope: AgUiScope, reply: FastifyReply, run: Run, opti
 }
 
 /** Follows a run for a reader who knows nothing of it: from its first frame where that is still kept, else from a snapshot (R12). */
-export function followFromStart (scope: AgUiScope, reply: FastifyReply, run: Run): void {
-  followRun(scope, reply, run, { own: false, ...run.topic.oldest > 1 && snapshotOf(run) })
+export function followFromStart (scope: AgUiScope, reply: FastifyReply, run: Run, gap?: Gap['reason']): void {
+  followRun(scope, reply, run, { own: false, ...gap !== undefined && { gap }, ...run.topic.oldest > 1 && snapshotOf(run) })
 }
 
 /**

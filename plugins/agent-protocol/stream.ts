@@ -40,6 +40,7 @@ export function streamTask (scope: TaskScope, reply: FastifyReply, run: Run, opt
     if (rest === 0) readers.delete(id)
     else readers.set(id, rest)
   })
+  if (gap !== undefined) stream.noteGap(gap === 'ahead' || gap === 'invalid' ? gap : 'trimmed')
   stream.write(OPENING + (missing === undefined ? '' : gapFrame(missing)))
   stream.follow(topic, {
     view: taskView(options),

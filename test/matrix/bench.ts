@@ -65,7 +65,7 @@ export class Bench {
     const [run] = await this.records(user)
     const [interrupt] = run === undefined ? [] : await this.store.interrupts.list(run.key)
     this.#agent.state = 'fresh'
-    return { id, cursor, interruptId: this.#protocol.isStreamed ? interrupt?.id ?? 'call-1' : 'call-1' }
+    return { id, cursor, interruptId: this.#protocol.isStreamed ? interrupt?.id ?? 'call-1' : 'call-1', runId: run?.key.id ?? '' }
   }
 
   /** What the store holds of a user. */

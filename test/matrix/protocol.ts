@@ -12,6 +12,8 @@ export interface Target {
   readonly cursor: string
   /** An interrupt that is open, where the run waits. */
   readonly interruptId: string
+  /** Our own id of the run, which some protocols tell. */
+  readonly runId: string
 }
 
 /** One request of a row. */

@@ -6,6 +6,7 @@ import { agents } from '../../../plugins/agents/index.ts'
 import { eventsOf, readUntil, request, serveApp, type TestServer } from '../../helpers/ag-ui-app.ts'
 import { FaultPlan, faultyStore } from '../../../lib/stores/index.ts'
 import { steered } from '../../helpers/steered-agent.ts'
+import { serveTasks } from '../../helpers/task-app.ts'
 
 /** The samples of the exposition text: name with its labels, and value. */
 async function scrape ({ app }: Pick<TestServer, 'app'>): Promise<Readonly<Record<string, number>>> {
@@ -106,6 +107,25 @@ t.test('pauses, and what goes on after them, are told apart', async (t) => {
   (await agent.next()).end()
   await answer.text()
   t.strictSame(await some(server, `runs_started_total{${label}}`, `runs_resumed_total{${label}}`, `runs_ended_total{${label},reason="paused"}`, `runs_ended_total{${label},reason="completed"}`), [1, 1, 1, 1])
+})
+
+t.test('readers that ask for what is gone are counted, by what was wrong with their cursor', async (t) => {
+  const { server, agent } = await measured(t, { replay: { maxEvents: 4 } })
+  const client = await server.run()
+  const run = await agent.next()
+  run.push(...Array.from({ length: 50 }, () => ({ type: 'CUSTOM' as const, name: 'tick', value: {} })))
+  run.end()
+  const frames = await client.rest()
+  const epoch = frames[0]?.id?.split('.')[0]
+  for (const cursor of [`${epoch}.1`, `${epoch}.9999`, 'another.1', 'no cursor', frames.at(-1)?.id, undefined]) await (await server.rejoin({ threadId: 'thread' }, cursor)).text()
+  t.strictSame(await some(server, ...['trimmed', 'ahead', 'epoch', 'invalid'].map((reason) => `stream_gaps_total{${ag},reason="${reason}"}`)), [1, 1, 1, 1])
+
+  const tasks = await serveTasks(t, { agent, replay: { maxEvents: 16 }, host: { metrics: { path: '/metrics' } } })
+  await tasks.submit('task');
+  (await agent.next()).end()
+  await tasks.settled('task')
+  for (const id of ['9999', 'no cursor']) await (await tasks.events('task', '', { 'last-event-id': id })).text()
+  t.strictSame(await some(tasks as Pick<TestServer, 'app'>, 'stream_gaps_total{protocol="agent-protocol",reason="ahead"}', 'stream_gaps_total{protocol="agent-protocol",reason="invalid"}'), [1, 1])
 })
 
 t.test('calls of the store are timed by operation and outcome', async (t) => {
