@@ -17,6 +17,8 @@ export interface HostParts {
   readonly onShutdown: 'interrupt' | 'finish'
   readonly streamLimit: StreamLimit | undefined
   readonly watcher: Pick<Watcher, 'streams'> | undefined
+  /** Those of all hosts. */
+  readonly registries: Set<AgentRegistry>
   /** Whether the operator has been told that everybody is let in. */
   readonly exposure: { isWarned: boolean }
 }
@@ -39,6 +41,12 @@ export class AgentsHost {
     this.store = parts.store
     this.#parts = parts
     this.#getPrincipal = getPrincipal
+    parts.registries.add(registry)
+  }
+
+  /** Whether a host of this engine has an agent of that name, or it is that of whichever answers by default: what a client asks for may be any text. */
+  isAgent (name: string): boolean {
+    return name === 'default' || [...this.#parts.registries].some((registry) => registry.has(name))
   }
 
   /** The principal of a request, or `undefined` where no `getPrincipal` is configured. @throws AGT_ERR_UNAUTHENTICATED */
@@ -103,7 +111,7 @@ export function createHost (app: FastifyInstance, options: AgentsOptions, watche
   const store = resolved.store ?? memoryStore()
   const engine = new RunEngine({ store, logger: app.log as FastifyBaseLogger, leaseMs, storeTimeoutMs, limits, observer: watcher })
   const streamLimit = limits.maxStreams === undefined ? undefined : new StreamLimit(limits.maxStreams)
-  const parts: HostParts = { engine, store, shutdownMs, onShutdown, streamLimit, watcher, exposure: { isWarned: false } }
+  const parts: HostParts = { engine, store, shutdownMs, onShutdown, streamLimit, watcher, registries: new Set(), exposure: { isWarned: false } }
   const host = new AgentsHost(new AgentRegistry(agents, defaultAgent), parts, getPrincipal)
   app.addHook('preClose', () => host.close())
   app.addHook('onClose', async () => { if (resolved.store === undefined) await store.close?.() })

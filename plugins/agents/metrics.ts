@@ -6,7 +6,7 @@ import { type RunRecord } from '../../lib/stores/index.ts'
 import { type AgentsHost } from './host.ts'
 import { type Watcher } from './watcher.ts'
 
-/** Agents that have a label of their own; what a server registers beyond that is counted as `other`. */
+/** Agents that have a label of their own; what a server registers beyond that, and what is not registered, is counted as `other`. */
 const MAX_AGENTS = 100
 
 const RUN_BUCKETS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 7_200]
@@ -21,6 +21,7 @@ export class Metrics implements Watcher {
   readonly #path: string
   readonly #registry = new Registry()
   readonly #agents = new Set<string>()
+  #isAgent: AgentsHost['isAgent'] = () => false
   readonly #started: Counter<'protocol' | 'agent'>
   readonly #resumed: Counter<'protocol' | 'agent'>
   readonly #ended: Counter<'protocol' | 'agent' | 'reason'>
@@ -55,6 +56,7 @@ export class Metrics implements Watcher {
 
   attach (app: FastifyInstance, host: AgentsHost): void {
     const { engine } = host
+    this.#isAgent = (name) => host.isAgent(name)
     const gauge = (name: string, help: string): Gauge<'state'> => new Gauge({ name: `fastify_agents_${name}`, help, labelNames: ['state'], registers: [this.#registry] })
     const runs = gauge('runs', 'Runs that this node has in hand.')
     const longestQueue = gauge('longest_queue', 'Runs in the longest queue of a session.')
@@ -108,7 +110,7 @@ export class Metrics implements Watcher {
 
   #agentLabel (name: string): string {
     if (this.#agents.has(name)) return name
-    if (this.#agents.size >= MAX_AGENTS) return 'other'
+    if (this.#agents.size >= MAX_AGENTS || !this.#isAgent(name)) return 'other'
     this.#agents.add(name)
     return name
   }

@@ -67,6 +67,11 @@ export class AgentRegistry {
     return this.#sources.has('default') ? 'default' : undefined
   }
 
+  /** Whether an agent of that name is registered. */
+  has (id: string): boolean {
+    return this.#sources.has(id)
+  }
+
   /** Adds an agent, or replaces the one of that name. Runs that are under way keep theirs. */
   register (id: string, source: AgentSource): void {
     if (id.trim() === '') throw new InvalidOptionError('agents', JSON.stringify(id), 'a name must not be blank')

@@ -4,6 +4,7 @@ import { isObject } from '../../lib/agent/index.ts'
 import { type RunObserver, type StartingRun } from '../../lib/runs/index.ts'
 import { type SseObserver } from '../../lib/sse/index.ts'
 import { type RunRecord } from '../../lib/stores/index.ts'
+import { type AgentsHost } from './host.ts'
 import { type Watcher } from './watcher.ts'
 
 /** Names of our attributes. */
@@ -30,9 +31,11 @@ const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
  */
 export class Tracing implements Watcher {
   readonly #tracer: Tracer = trace.getTracer('fastify-agents')
+  #isAgent: AgentsHost['isAgent'] = () => false
 
   /** The request's own context, unless an instrumentation of the server has set one. */
-  attach (app: FastifyInstance): void {
+  attach (app: FastifyInstance, host: AgentsHost): void {
+    this.#isAgent = (name) => host.isAgent(name)
     // After the body was read: what reads it runs in the connection's context, and would lose ours.
     app.addHook('preHandler', (request, _reply, done) => {
       const active = context.active()
@@ -45,7 +48,7 @@ export class Tracing implements Watcher {
     const request = context.active()
     const first = parseTraceparent(stored)
     const parent = first === undefined ? request : trace.setSpanContext(request, first)
-    const span = this.#tracer.startSpan(`invoke_agent ${agent}`, {
+    const span = this.#tracer.startSpan(this.#spanName('invoke_agent', agent), {
       attributes: {
         [Attribute.operation]: 'invoke_agent', [Attribute.agent]: agent, [Attribute.protocol]: protocol, [Attribute.run]: id, [Attribute.resumed]: isResumed
       },
@@ -72,7 +75,7 @@ export class Tracing implements Watcher {
   /** The dead node's span never came: this one says in its place how the run ended. */
   reaped ({ key, agent, trace: stored }: RunRecord): void {
     const first = parseTraceparent(stored)
-    const span = this.#tracer.startSpan(`end_lost_agent ${agent}`, {
+    const span = this.#tracer.startSpan(this.#spanName('end_lost_agent', agent), {
       attributes: { [Attribute.agent]: agent, [Attribute.protocol]: key.protocol, [Attribute.run]: key.id, [Attribute.end]: 'lost' }
     }, first === undefined ? context.active() : trace.setSpanContext(context.active(), first))
     span.setStatus({ code: SpanStatusCode.ERROR })
@@ -93,6 +96,11 @@ export class Tracing implements Watcher {
         }
       }
     }
+  }
+
+  /** Names of spans are few: what a client has made up stands in the attribute alone. */
+  #spanName (what: string, agent: string): string {
+    return this.#isAgent(agent) ? `${what} ${agent}` : what
   }
 }
 

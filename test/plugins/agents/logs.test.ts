@@ -1,6 +1,7 @@
 import t from 'tap'
 import Fastify from 'fastify'
 import { agUi } from '../../../plugins/ag-ui/index.ts'
+import { agentProtocol } from '../../../plugins/agent-protocol/index.ts'
 import { agents } from '../../../plugins/agents/index.ts'
 import { request } from '../../helpers/ag-ui-app.ts'
 import { scripted } from '../../helpers/steered-agent.ts'
@@ -25,6 +26,7 @@ async function logOf (level: string): Promise<Record<string, unknown>[]> {
     health: {}
   })
   await app.register(agUi)
+  await app.register(agentProtocol)
   const headers = { authorization: 'Bearer token-aaa', cookie: 'session=cookie-bbb', 'idempotency-key': 'key-lll' }
   const input = {
     messages: [{ id: 'u', role: 'user', content: 'prompt-ccc' }],
@@ -45,13 +47,26 @@ async function logOf (level: string): Promise<Record<string, unknown>[]> {
   await post('/agui/run', request({ ...input, messages: 'prompt-ccc' }))
   await post('/agui/run', request(input), {})
   await app.inject({ url: '/readyz', headers })
+
+  const task = { input: 'prompt-ccc', context: { attributes: { x: 'context-eee' }, user_id: 'owner-iii' } }
+  await post('/tasks', { task_id: 'asking', agent_id: 'asking', ...task })
+  await app.inject({ url: '/tasks/asking/wait', headers })
+  await post('/tasks/asking/resume', { decisions: [{ tool_call_id: 'c', approved: true, edited_args: { to: 'answer-kkk' }, reason: 'answer-kkk' }] })
+  await app.inject({ url: '/tasks/asking/wait?timeout_seconds=0', headers })
+  await post('/tasks/asking/cancel', { reason: 'answer-kkk' })
+  await post('/tasks', { task_id: 'failing', agent_id: 'failing', ...task })
+  await app.inject({ url: '/tasks/failing/wait', headers })
+  await app.inject({ url: '/tasks/failing/events', headers })
+  await post('/tasks', { task_id: 'failing', agent_id: 'failing', input: 'prompt-ccc again' })
+  await post('/tasks', { task_id: 'x', input: { nested: 'prompt-ccc' }, context: 'context-eee' })
+  await post('/tasks', { task_id: 'y' }, {})
   await app.close()
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>)
 }
 
 t.test('the logs of runs hold no payload, no token and no owner, at any level', async (t) => {
   const lines = await logOf('trace')
-  t.ok(lines.length >= 20, `${lines.length} lines`)
+  t.ok(lines.length >= 40, `${lines.length} lines`)
   const text = lines.map((line) => JSON.stringify(line)).join('\n')
   t.strictSame(SECRETS.filter((secret) => text.includes(secret)), [])
 })
@@ -60,7 +75,8 @@ t.test('each run\'s lines say which run, protocol, agent and owner, the owner as
   const lines = (await logOf('info')).filter(({ msg }) => typeof msg === 'string' && /^the run |^the agent failed/.test(msg))
   t.ok(lines.length >= 4, `${lines.length} lines`)
   for (const line of lines) {
-    t.match(line, { runId: /^[0-9a-f-]{36}$/, protocol: 'ag-ui', agent: /^(asking|failing)$/, owner: /^[\w-]{16}$/ })
+    t.match(line, { runId: /^[0-9a-f-]{36}$/, protocol: /^(ag-ui|agent-protocol)$/, agent: /^(asking|failing|default)$/, owner: /^[\w-]{16}$/ })
   }
   t.equal(new Set(lines.map(({ owner }) => owner)).size, 1)
+  t.same(new Set(lines.map(({ protocol }) => protocol)), new Set(['ag-ui', 'agent-protocol']))
 })

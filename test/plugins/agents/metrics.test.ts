@@ -152,6 +152,15 @@ t.test('no label is an id: agents beyond a hundred are counted together, and not
   t.equal(samples[`runs_started_total{${ag},agent="other"}`], 5)
   t.equal(Object.keys(samples).filter((name) => name.startsWith('runs_started_total')).length, 101)
   t.strictSame(Object.keys(samples).filter((name) => /secret/.test(name)), [])
+
+  // A task may name any agent: its failure is no label's.
+  const server = await serveTasks(t, { agent, host: { metrics: { path: '/metrics' } } })
+  for (const name of ['made up', 'agent']) {
+    await server.submit(name.replace(' ', '-'), { agent_id: name })
+    await server.settled(name.replace(' ', '-'))
+  }
+  const labels = Object.keys(await scrape(server)).flatMap((name) => /^runs_ended_total\{.*agent="([^"]*)"/.exec(name)?.[1] ?? [])
+  t.strictSame(labels.sort(), ['agent', 'other'])
 })
 
 t.test('runs that were taken away, and those of dead nodes that were ended here, are counted', async (t) => {
@@ -159,7 +168,7 @@ t.test('runs that were taken away, and those of dead nodes that were ended here,
   const app = Fastify()
   t.teardown(() => app.close())
   const metrics = new Metrics('/metrics')
-  metrics.attach(app, { engine: { census: () => ({ pending: 0, running: 0, waiting: 0, longestQueue: 0, logBytes: 7 }) } } as Parameters<typeof metrics.attach>[1])
+  metrics.attach(app, { engine: { census: () => ({ pending: 0, running: 0, waiting: 0, longestQueue: 0, logBytes: 7 }) }, isAgent: () => true } as unknown as Parameters<typeof metrics.attach>[1])
   metrics.reaped({ key: { owner: {}, protocol: 'tasks', id: 'secret' } } as Parameters<typeof metrics.reaped>[0])
   const observer = metrics.starting({ id: 'secret', protocol: 'tasks', agent: 'a', isResumed: false })
   observer.running?.()

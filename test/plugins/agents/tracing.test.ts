@@ -1,6 +1,7 @@
 import { context, propagation, trace, type Span } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { BasicTracerProvider, InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import Fastify from 'fastify'
 import t from 'tap'
 import { type Agent, type AgentEventInit } from '../../../lib/agent/index.ts'
 import { memoryStore } from '../../../lib/stores/index.ts'
@@ -146,6 +147,7 @@ t.test('the run that answers another one, on another node, is linked to it', asy
 t.test('an execution that goes on in the same run is a child of the first one, and linked to its own request', async (t) => {
   const { Tracing } = await import('../../../plugins/agents/tracing.ts')
   const watcher = new Tracing()
+  watcher.attach(Fastify(), { isAgent: (name: string) => name === 'a' } as unknown as Parameters<typeof watcher.attach>[1])
   const first = watcher.starting({ id: 'r', protocol: 'p', agent: 'a', isResumed: false })
   first.ended({ reason: 'paused' })
   const request = trace.getTracer('http').startSpan('POST /resume')
@@ -162,6 +164,9 @@ t.test('an execution that goes on in the same run is a child of the first one, a
   watcher.reaped({ key: { owner: {}, protocol: 'p', id: 'r' }, agent: 'a', trace: 'forged' } as Parameters<typeof watcher.reaped>[0])
   const lost = await spans('end_lost_agent a', 'end_lost_agent a')
   t.strictSame(lost.map(parentOf), [idOf(one), undefined])
+  watcher.starting({ id: 'r', protocol: 'p', agent: 'made up by a client', isResumed: false }).ended({ reason: 'failed', code: 'agent_not_found' })
+  const [strange] = await spans('invoke_agent')
+  t.equal(strange?.attributes['gen_ai.agent.name'], 'made up by a client')
 })
 
 t.test('the ends of runs and streams say how they ended', async (t) => {
