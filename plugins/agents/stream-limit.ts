@@ -19,10 +19,11 @@ export class StreamLimit {
     const text = ownerText(owner)
     const count = this.#open.get(text) ?? 0
     if (count >= this.#maxStreams) throw new StreamLimitError(this.#maxStreams)
+    const { raw } = reply
     // It will not close again.
-    if (reply.raw.closed) return
+    if (isClosed(raw)) return
     this.#open.set(text, count + 1)
-    reply.raw.once('close', () => { this.#leave(text) })
+    raw.once('close', () => { this.#leave(text) })
   }
 
   #leave (text: string): void {
@@ -30,4 +31,9 @@ export class StreamLimit {
     if (count > 1) this.#open.set(text, count - 1)
     else this.#open.delete(text)
   }
+}
+
+/** HTTP/2's response does not say so itself. */
+function isClosed (raw: FastifyReply['raw'] & { readonly stream?: { readonly closed: boolean } }): boolean {
+  return (raw.stream ?? raw).closed
 }
