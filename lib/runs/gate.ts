@@ -52,10 +52,15 @@ export class Gates {
 
   /** Takes a run out of its session's queue, whoever put it there, and wakes the next one. Idempotent. */
   async leave (owner: Owner, session: string, id: string): Promise<void> {
+    await this.withdraw(owner, session, id)
+    this.wake(owner, session)
+  }
+
+  /** The same for a queue in which nobody waits for his turn. */
+  async withdraw (owner: Owner, session: string, id: string): Promise<void> {
     this.forget(owner, session, id)
     const { gates } = this.#options
     await insist(() => gates.leave(owner, session, id), LEAVE_PATIENCE_MS)
-    this.wake(owner, session)
   }
 
   /** Prolongs a run's ticket no longer: it runs out by itself. For a run that is given up, and may be another node's. */

@@ -22,7 +22,8 @@ export interface SlotsOptions {
 /**
  * Limits the runs that one owner has under way at once, over all nodes that share the store: each holds a ticket in a queue of
  * its owner's that lets `maxRuns` in. A counter would have to be corrected after each crash; a ticket has a lease, so that one whose node is
- * gone, or could not give it back, is free again within `leaseMs`. Runs that wait for an answer hold none.
+ * gone, or could not give it back, is free again within `leaseMs`. A run whose node could not renew its
+ * ticket for that long goes on, and counts no more. Runs that wait for an answer hold none.
  */
 export class Slots {
   readonly #options: SlotsOptions
@@ -41,13 +42,13 @@ export class Slots {
       if ('holder' in ticket) throw new RunLimitError(maxRuns)
     } catch (error) {
       // It may have been taken all the same.
-      if (!(error instanceof RunLimitError)) gates.leave(of, SESSION, id).catch(() => {})
+      if (!(error instanceof RunLimitError)) gates.withdraw(of, SESSION, id).catch(() => {})
       throw error
     }
     let released: Promise<void> | undefined
     return {
       release: async () => {
-        released ??= gates.leave(of, SESSION, id).catch(() => {})
+        released ??= gates.withdraw(of, SESSION, id).catch(() => {})
         await released
       }
     }

@@ -140,6 +140,16 @@ t.test('no session that a client names is the queue of its slots', async (t) => 
   }
 })
 
+t.test('giving a slot back asks nothing of those who hold one', async (t) => {
+  const { engine, plan } = makeEngine(t, { limits: { maxRuns: 50 } })
+  const agent = new ScriptedAgent()
+  const runs = []
+  for (let index = 0; index < 20; index++) runs.push(runOf(await engine.start(specOf(agent, { session: `s${index}`, clientId: `r${index}` }))))
+  const before = plan.count('gates.renew')
+  for (const run of runs) await engine.stop(run)
+  t.equal(plan.count('gates.renew') - before, 0)
+})
+
 t.test('without a limit the store is asked nothing for it', async (t) => {
   const { engine, plan } = makeEngine(t)
   const agent = new ScriptedAgent()
