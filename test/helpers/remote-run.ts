@@ -30,23 +30,51 @@ export function inputOf (what: string | readonly Decision[]): AgentInput {
 
 /** Runs an agent to its end, its pause or its failure. */
 export async function run (agent: Agent, what: string | readonly Decision[], init: Partial<RuntimeContextInit> | RuntimeContext = {}): Promise<Outcome> {
+  return await watch(agent, what, init).outcome
+}
+
+/** A run that is looked at while it goes on. */
+export interface Watched {
+  readonly outcome: Promise<Outcome>
+  /** Resolves when the run has told an event with this line. */
+  told (line: string): Promise<void>
+}
+
+/** Starts a run like {@link run}. */
+export function watch (agent: Agent, what: string | readonly Decision[], init: Partial<RuntimeContextInit> | RuntimeContext = {}): Watched {
   const context = 'permissions' in init ? init : createRuntimeContext({ sessionId: 's', runId: 'r', ...init })
   const watcher = new Normaliser({ agentName: agent.name, sessionId: context.sessionId })
   const events: AgentEvent[] = []
-  let code: string | undefined
-  // The waits of a client keep no process alive.
-  const alive = setInterval(() => {}, 60_000)
-  try {
-    for await (const event of runAgent(agent, inputOf(what), context)) {
-      watcher.push(event, () => {})
-      events.push(event)
+  const waiting = new Set<() => void>()
+  const read = async (): Promise<Outcome> => {
+    let code: string | undefined
+    // The waits of a client keep no process alive.
+    const alive = setInterval(() => {}, 60_000)
+    try {
+      for await (const event of runAgent(agent, inputOf(what), context)) {
+        watcher.push(event, () => {})
+        events.push(event)
+        for (const look of waiting) look()
+      }
+    } catch (error) {
+      code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    } finally {
+      clearInterval(alive)
     }
-  } catch (error) {
-    code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-  } finally {
-    clearInterval(alive)
+    return { events, pending: watcher.pending, message: watcher.message, code }
   }
-  return { events, pending: watcher.pending, message: watcher.message, code }
+  return {
+    outcome: read(),
+    told: (line) => new Promise((resolve) => {
+      const look = (): void => {
+        if (!lines(events).includes(line)) return
+        waiting.delete(look)
+        resolve()
+      }
+      waiting.add(look)
+      look()
+    })
+  }
 }
 
 /** One line an event: type, path, and what it says. */

@@ -27,8 +27,6 @@ export class Sequence {
    */
   take (seq: number | undefined, id: string | undefined): Verdict {
     const isNumbered = seq !== undefined && seq > 0
-    // Agents may use an id twice: it counts only where numbers do not.
-    if (id !== undefined && (!isNumbered || this.#hasMoved) && this.#ids.has(id)) return 'duplicate'
     if (isNumbered) {
       if (seq <= this.#last) return 'duplicate'
       if (seq > this.#last + 1 && this.#hole !== seq) {
@@ -38,6 +36,8 @@ export class Sequence {
       this.#last = seq
       this.#hole = undefined
     }
+    // Agents may use an id twice: it counts only where numbers do not.
+    if (id !== undefined && (!isNumbered || this.#hasMoved) && this.#ids.has(id)) return 'duplicate'
     if (id !== undefined) this.#remember(id)
     return 'new'
   }

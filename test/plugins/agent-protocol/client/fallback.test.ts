@@ -2,7 +2,7 @@ import t from 'tap'
 import { type Agent, textOf } from '../../../../lib/agent/index.ts'
 import { approving, noted } from '../../../helpers/approving-agent.ts'
 import { fakeTasks } from '../../../helpers/fake-tasks.ts'
-import { decide, lines, remote, run } from '../../../helpers/remote-run.ts'
+import { decide, lines, remote, run, watch } from '../../../helpers/remote-run.ts'
 import { ScriptedAgent } from '../../../helpers/scripted-agent.ts'
 
 const hello: Agent = {
@@ -50,87 +50,100 @@ t.test('a lower detail tells less, and the same result', async (t) => {
   }
 })
 
+const deltas = (told: readonly string[]): string[] => told.filter((line) => line.startsWith('TEXT_BLOCK_DELTA') || line.startsWith('CUSTOM'))
+
 t.test('events that the service no longer keeps are a gap, told once, and the result is whole', async (t) => {
   const agent = new ScriptedAgent()
-  const { url, server, task } = await fakeTasks(t, agent, { ring: 3 })
-  const running = run(remote(url), 'Hi')
+  const { url, server } = await fakeTasks(t, agent, { ring: 6 })
+  const running = watch(remote(url), 'Hi')
   const execution = await agent.called()
   await execution.text('one ')
-  // While the client is away the service goes on and forgets.
+  await running.told('TEXT_BLOCK_DELTA one ')
+  // The client is away, the service goes on and forgets.
   server.closeAllConnections()
-  await execution.text('two ', 'three ', 'four ', 'five ', 'six')
+  const words = ['two ', 'three ', 'four ', 'five ', 'six ', 'seven ', 'eight ', 'nine ', 'ten']
+  await execution.text(...words)
+  await running.told('TEXT_BLOCK_DELTA ten')
   execution.finish()
-  const { events, message, code } = await running
+  const { events, message, code } = await running.outcome
   t.equal(code, undefined)
-  t.equal(textOf(message), 'one two three four five six')
-  const gaps = lines(events).filter((line) => line.startsWith('CUSTOM stream_gap'))
-  t.equal(gaps.length, 1)
-  t.match(gaps[0], /"reason":"(evicted|cut)"/)
-  t.equal(task().lastSeq, 12)
+  t.equal(textOf(message), `one ${words.join('')}`)
+  t.strictSame(deltas(lines(events)), [
+    'TEXT_BLOCK_DELTA one ', 'CUSTOM stream_gap {"reason":"evicted","missed":3}', ...words.slice(3).map((word) => `TEXT_BLOCK_DELTA ${word}`)
+  ])
 })
 
 t.test('a service that begins its numbers anew is followed, and what it tells again is not told twice', async (t) => {
   const agent = new ScriptedAgent()
   const { url, server, task } = await fakeTasks(t, agent)
-  const running = run(remote(url), 'Hi')
+  const running = watch(remote(url), 'Hi')
   const execution = await agent.called()
   await execution.text('one ', 'two ')
-  const before = task().log.splice(0, 2)
-  t.equal(before.length, 2)
+  await running.told('TEXT_BLOCK_DELTA two ')
   // The log as it is after a restart that lost its beginning.
-  for (const [index, { frame }] of task().log.entries()) {
-    task().log[index] = { seq: index + 1, frame: frame.replace(/^id: \d+/, `id: ${index + 1}`).replace(/"seq":\d+/, `"seq":${index + 1}`) }
+  const { log } = task()
+  log.splice(0, 2)
+  for (const [index, { frame }] of log.entries()) {
+    log[index] = { seq: index + 1, frame: frame.replace(/^id: \d+/, `id: ${index + 1}`).replace(/"seq":\d+/, `"seq":${index + 1}`) }
   }
   task().lastSeq -= 2
   server.closeAllConnections()
+  await running.told('CUSTOM stream_gap {"reason":"ahead"}')
   await execution.text('three')
   execution.finish()
-  const { events, message } = await running
+  const { events, message } = await running.outcome
   t.equal(textOf(message), 'one two three')
-  t.strictSame(lines(events).filter((line) => line.startsWith('TEXT_BLOCK_DELTA')), ['TEXT_BLOCK_DELTA one ', 'TEXT_BLOCK_DELTA two ', 'TEXT_BLOCK_DELTA three'])
+  t.strictSame(deltas(lines(events)), ['TEXT_BLOCK_DELTA one ', 'TEXT_BLOCK_DELTA two ', 'CUSTOM stream_gap {"reason":"ahead"}', 'TEXT_BLOCK_DELTA three'])
 })
 
 t.test('events without numbers are told once: by their ids, and without ids by one connection alone', async (t) => {
   for (const payloads of [true, false]) {
     const agent = new ScriptedAgent()
-    const { url, server } = await fakeTasks(t, agent, { numbered: false, payloads })
-    const running = run(remote(url), 'Hi')
+    const { url, server, requests } = await fakeTasks(t, agent, { numbered: false, payloads })
+    const running = watch(remote(url), 'Hi')
     const execution = await agent.called()
     await execution.text('one ', 'two ')
+    await running.told('TEXT_BLOCK_DELTA two ')
     server.closeAllConnections()
-    await execution.text('three')
+    await (payloads ? execution.text('three') : running.told('CUSTOM stream_gap {"reason":"unnumbered"}').then(() => execution.text('three')))
     execution.finish()
-    const { events, message, code } = await running
+    const { events, message, code } = await running.outcome
     t.equal(code, undefined)
     t.equal(textOf(message), 'one two three')
-    const told = lines(events).filter((line) => line.startsWith('TEXT_BLOCK_DELTA')).map((line) => line.slice(17))
-    t.equal(told.join(''), 'one two three')
-    t.ok(!told.slice(1).includes('one '))
+    t.strictSame(deltas(lines(events)), [
+      'TEXT_BLOCK_DELTA one ', 'TEXT_BLOCK_DELTA two ', ...payloads ? [] : ['CUSTOM stream_gap {"reason":"unnumbered"}'], 'TEXT_BLOCK_DELTA three'
+    ])
+    t.equal(requests.filter((request) => request.includes('/events')).length > 1, payloads)
   }
 })
 
 t.test('an event that one connection has left out is fetched by the next; one that the service has lost is a gap', async (t) => {
   for (const isLost of [false, true]) {
     const agent = new ScriptedAgent()
-    const { url, task } = await fakeTasks(t, agent, { isSlow: true })
-    const running = run(remote(url), 'Hi')
+    const { url, task, requests } = await fakeTasks(t, agent)
+    const running = watch(remote(url), 'Hi')
     const execution = await agent.called()
     await execution.text('one ')
+    await running.told('TEXT_BLOCK_DELTA one ')
     const { log, changed } = task()
-    const at = log.length
-    // In the same turn: the reader sees the later ones first.
-    await execution.text('two ')
-    const [left] = log.splice(at, 1)
-    await execution.text('three')
-    if (left !== undefined && !isLost) log.splice(at, 0, left)
+    // Two events in one turn, of which the reader is shown the second alone.
+    const silent = changed.emit
+    changed.emit = () => false
+    await execution.text('two ', 'three')
+    changed.emit = silent
+    const [left] = log.splice(log.length - 2, 1)
     changed.emit('change')
+    await new Promise(setImmediate)
+    if (left !== undefined && !isLost) log.splice(log.length - 1, 0, left)
+    await running.told('TEXT_BLOCK_DELTA three')
+    t.equal(requests.filter((request) => request.includes('/events')).length, 2)
     execution.finish()
-    const { events, code, message } = await running
+    const { events, code, message } = await running.outcome
     t.equal(code, undefined)
     t.equal(textOf(message), 'one two three')
-    const told = lines(events).filter((line) => line.startsWith('TEXT_BLOCK_DELTA') || line.startsWith('CUSTOM'))
-    t.ok(told.join('').startsWith('TEXT_BLOCK_DELTA one '))
-    t.equal(new Set(told).size, told.length, 'nothing twice')
+    t.strictSame(deltas(lines(events)), [
+      'TEXT_BLOCK_DELTA one ', isLost ? 'CUSTOM stream_gap {"reason":"lost","missed":1}' : 'TEXT_BLOCK_DELTA two ', 'TEXT_BLOCK_DELTA three'
+    ])
   }
 })
 

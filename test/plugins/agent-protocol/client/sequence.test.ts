@@ -52,7 +52,7 @@ t.test('what has no number is known by its id; what has one may share its id wit
   t.strictSame([sequence.take(undefined, 'a'), sequence.take(0, 'a'), sequence.take(undefined, 'b'), sequence.take(undefined, undefined)], ['new', 'duplicate', 'new', 'new'])
   t.strictSame([sequence.take(1, 'x'), sequence.take(2, 'x')], ['new', 'new'])
   sequence.moveTo(0)
-  t.strictSame([sequence.take(1, 'x'), sequence.take(1, 'y'), sequence.last], ['duplicate', 'new', 1], 'after a new beginning the numbers say nothing')
+  t.strictSame([sequence.take(1, 'x'), sequence.take(2, 'y'), sequence.last], ['duplicate', 'new', 2], 'after a new beginning the ids count too')
 })
 
 t.test('remembers no more ids than it needs', async (t) => {
