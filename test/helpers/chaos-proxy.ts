@@ -121,10 +121,16 @@ class Chaos {
     return answer
   }
 
-  /** Whole frames are told again; a piece of one would be another fault. */
+  /** Whole frames are told again, at once or later on; a piece of one would be another fault. */
   #twice (chunk: Buffer): Buffer {
     const text = chunk.toString('latin1')
-    return text.endsWith('\n\n') && this.#random() < 0.7 ? Buffer.concat([chunk, chunk]) : chunk
+    if (!text.endsWith('\n\n')) return chunk
+    const frames = text.slice(0, -2).split('\n\n').map((frame) => `${frame}\n\n`)
+    const told = frames.flatMap((frame, index) => {
+      const earlier = frames[Math.floor(this.#random() * index)]
+      return [frame, ...this.#random() < 0.4 ? [frame] : [], ...this.#random() < 0.3 && earlier !== undefined ? [earlier] : []]
+    })
+    return Buffer.from(told.join(''), 'latin1')
   }
 }
 

@@ -21,8 +21,8 @@ export class Projection {
   #hasGap = false
   #result: AgentEventInitOf<'AGENT_RESULT'> | undefined
   #end: AgentEventInitOf<'AGENT_END'> | undefined
-  /** The root's text of this execution so far. */
-  #text = ''
+  /** The root's text of this execution so far; undefined when there is too much of it. */
+  #text: string | undefined = ''
 
   constructor (options: ProjectionOptions) {
     this.#options = options
@@ -59,7 +59,7 @@ export class Projection {
           this.#end = event
           return []
         case 'TEXT_BLOCK_DELTA':
-          if (this.#text.length < MAX_TEXT) this.#text += event.delta
+          if (this.#text !== undefined) this.#text = this.#text.length + event.delta.length > MAX_TEXT ? undefined : this.#text + event.delta
       }
     }
     return [{ ...event, metadata: { ...event.metadata, parentSessionId: this.#options.parentSessionId } }]
@@ -78,8 +78,9 @@ export class Projection {
     const events: AgentEventInit[] = []
     const { taskId, parentSessionId, isTextTold } = this.#options
     // What was not streamed, or was lost, is told where it fits behind what was told.
-    if (text !== undefined && (this.#hasGap || !isTextTold) && text.startsWith(this.#text) && text.length > this.#text.length) {
-      events.push({ type: 'TEXT_BLOCK_DELTA', delta: text.slice(this.#text.length), metadata: { taskId, parentSessionId } })
+    const told = this.#hasGap || !isTextTold ? this.#text : undefined
+    if (text !== undefined && told !== undefined && text.startsWith(told) && text.length > told.length) {
+      events.push({ type: 'TEXT_BLOCK_DELTA', delta: text.slice(told.length), metadata: { taskId, parentSessionId } })
     }
     const result = this.#result ?? (text === undefined ? undefined : this.#message(text))
     if (result !== undefined) events.push(result)

@@ -164,3 +164,25 @@ t.test('a proxy that holds a stream back until it ends costs the time, not the e
   const { events } = await running
   t.strictSame(lines(events), ['AGENT_START', 'TEXT_BLOCK_START', 'TEXT_BLOCK_DELTA one ', 'TEXT_BLOCK_DELTA two', 'TEXT_BLOCK_END', 'AGENT_RESULT', 'AGENT_END MODEL_STOP'])
 })
+
+t.test('streams that were of no use are tried once more when the task is over', async (t) => {
+  const agent = new ScriptedAgent()
+  const service: { current?: Awaited<ReturnType<typeof fakeTasks>> } = {}
+  const { url, requests } = service.current = await fakeTasks(t, agent, {
+    before: (request, response) => {
+      if (request.url?.includes('/events') !== true || service.current?.task().isComplete === true) return false
+      response.writeHead(503).end()
+      return true
+    }
+  })
+  const running = run(remote(url, { maxAttempts: 3 }), 'Hi')
+  const execution = await agent.called()
+  await execution.text('one ', 'two')
+  const streams = (): number => requests.filter((request) => request.includes('/events')).length
+  while (streams() < 3) await new Promise(setImmediate)
+  const looks = requests.length
+  while (requests.length < looks + 4) await new Promise(setImmediate)
+  execution.finish()
+  const { events } = await running
+  t.strictSame(lines(events), ['AGENT_START', 'TEXT_BLOCK_START', 'TEXT_BLOCK_DELTA one ', 'TEXT_BLOCK_DELTA two', 'TEXT_BLOCK_END', 'AGENT_RESULT', 'AGENT_END MODEL_STOP'])
+})
