@@ -11,6 +11,9 @@ import { serveTasks, type TaskServer } from '../../helpers/task-app.ts'
 import { call, calls, says, scriptedModel } from '../../lib/bridges/ai-sdk/scripted-model.ts'
 import { liveClients, type LiveClient, type Session } from './live.ts'
 
+// A machine that is busy with other files takes its time.
+t.setTimeout(300_000)
+
 /** An agent whose model hands its work to one tool, and says what it is told to when that is done. */
 function boss (name: string, callId: string, staff: Agent, prompt: string, last: string): Agent {
   return aiSdkAgent({ model: scriptedModel(calls(call(callId, staff.name, { prompt })), says(last)).model, name, tools: [asTool(staff)] })

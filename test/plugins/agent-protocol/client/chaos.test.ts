@@ -7,6 +7,9 @@ import { fakeTasks } from '../../../helpers/fake-tasks.ts'
 import { decide, lines, remote, run } from '../../../helpers/remote-run.ts'
 import { serveTasks } from '../../../helpers/task-app.ts'
 
+// A machine that is busy with other files takes its time.
+t.setTimeout(300_000)
+
 /** Talks for a while, calls nothing, and lets others have their turns between its words. */
 const talker: Agent = {
   name: 'talker',
@@ -43,7 +46,7 @@ for (const kind of ['fake', 'real'] as const) {
       t.equal(new Set(events.map(({ id }) => id)).size, events.length)
       t.strictSame(message.content, expected.message.content)
       for (const fault of proxy.faults) seen.add(fault)
-    }), { numRuns: 40, seed: 7 })
+    }), { numRuns: 25, seed: 7 })
     t.equal(seen.size, 7, 'everything has happened')
   })
 
@@ -61,7 +64,7 @@ for (const kind of ['fake', 'real'] as const) {
       t.equal(resumed.code, undefined, `seed ${seed}`)
       t.strictSame(tool.ran, approved ? [{ file: 'a' }] : [])
       t.equal(textOf(resumed.message), 'Done.')
-    }), { numRuns: 20, seed: 11 })
+    }), { numRuns: 12, seed: 11 })
   })
 }
 
@@ -81,5 +84,5 @@ t.test('before a service like the reference, bad networks change neither the res
     t.equal(textOf(resumed.message), 'Done.')
     for (const { events } of [paused, resumed]) t.equal(new Set(events.map(({ id }) => id)).size, events.length)
     t.strictSame([...tasks.values()].map(({ runs }) => runs), [2], 'asked once, gone on with once')
-  }), { numRuns: 20, seed: 13 })
+  }), { numRuns: 12, seed: 13 })
 })
