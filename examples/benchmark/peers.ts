@@ -11,7 +11,8 @@ const LOADERS: Readonly<Record<string, () => Promise<Peer>>> = {
   '@ag-ui/encoder': async () => (await import('./peers/ag-ui-encoder.ts')).agUiEncoder,
   'event-stream': async () => (await import('./peers/event-stream.ts')).eventStreamPeer,
   'ag-ui': async () => (await import('./peers/ag-ui.ts')).agUiPeer,
-  'ag-ui-redis': async () => (await import('./peers/ag-ui-redis.ts')).agUiRedisPeer
+  'ag-ui-redis': async () => (await import('./peers/ag-ui-redis.ts')).agUiRedisPeer,
+  'ag-ui-lmdb': async () => (await import('./peers/ag-ui-lmdb.ts')).agUiLmdbPeer
 }
 
 /** Names of all peers, the anchor first. */

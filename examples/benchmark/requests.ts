@@ -6,7 +6,7 @@ export function requestText (request: RequestSpec, index: number): string {
   const { kind, lastEventId, peer, plan, port } = request
   const headers = [`Host: 127.0.0.1:${port}`, 'Accept: text/event-stream']
   if (lastEventId !== undefined) headers.push(`Last-Event-ID: ${lastEventId}`)
-  if (plan !== undefined && (peer === 'ag-ui' || peer === 'ag-ui-redis')) return post('/agui/run', headers, runInput(plan, index))
+  if (plan !== undefined && peer.startsWith('ag-ui')) return post('/agui/run', headers, runInput(plan, index))
   return `GET /${kind}${plan === undefined ? '' : `?${query(plan)}`} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`
 }
 
