@@ -9,8 +9,8 @@ const LAZY_MS = 5
 /** Bytes of such writes that are not made to wait any longer. */
 const LAZY_BYTES = 65_536
 
-/** The operating system's words for a disk that takes no more. */
-const FULL = ['No space left', 'Disk quota exceeded', 'File too large', 'MDB_MAP_FULL']
+/** What is said of a disk that takes no more; the last is LMDB's word for a write that was cut short. */
+const FULL = ['No space left', 'Disk quota exceeded', 'File too large', 'MDB_MAP_FULL', 'Input/output error']
 
 interface Job {
   /** Reads, decides and writes, within a transaction. A `StoreFullError` that it throws before it has written is its answer. */
@@ -152,7 +152,7 @@ function settle (jobs: readonly Job[]): void {
 async function asStoreError (error: unknown): Promise<Error> {
   const reason: unknown = hasReason(error) ? await error.commitError.catch((why: unknown) => why) : error
   const text = reason instanceof Error ? reason.message : String(reason)
-  if (FULL.some((words) => text.includes(words))) return new StoreFullError('the end of its disk', text)
+  if (FULL.some((words) => text.includes(words))) return new StoreFullError('what its disk takes', text)
   return new StoreUnavailableError('a write', { cause: reason })
 }
 
