@@ -86,6 +86,7 @@ export {
 export { flatten, type OrderedCustomizer, RUNTIME_CONTEXT_ATTRIBUTES_KEY, type RuntimeContextCustomizer } from './customizer.ts'
 export { type AgentProtocolOptions } from './options.ts'
 export { TaskError, type TaskErrorCode } from './errors.ts'
+export { h2cSafeHttp } from './h2c.ts'
 export { type Detail, type TaskEvent, type TaskEventType, type TaskStatus } from './wire.ts'
 export { type Artifact, type NewArtifact, publishArtifactKey, type TaskWorkspace, taskWorkspaceKey } from './workspace.ts'
 export default agentProtocol
