@@ -50,7 +50,11 @@ export class Deadlines {
       this.#calls.add(entry)
       this.#timer ??= this.#arm()
       try {
-        call().then((value) => { settle('ok'); resolve(value) }, fail)
+        call().then((value) => {
+          if (!this.#calls.has(entry)) undo(operation, value)
+          settle('ok')
+          resolve(value)
+        }, fail)
       } catch (error) {
         fail(error)
       }
@@ -76,6 +80,11 @@ export class Deadlines {
     }
     this.#timer = this.#calls.size > 0 ? this.#arm() : undefined
   }
+}
+
+/** A subscription that came too late has nobody who would end it. */
+function undo (operation: OperationName, result: unknown): void {
+  if (operation === 'signals.subscribe' && typeof result === 'function') result()
 }
 
 function isCoded (error: unknown): boolean {

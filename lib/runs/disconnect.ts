@@ -6,6 +6,8 @@ export interface ConnectOptions {
   readonly own?: boolean
   /** Called once when the engine gives the connection up because it kept the agent waiting for too long (R17); end the stream. */
   readonly onDrop?: () => void
+  /** Whether it stands for readers on another node. @default false */
+  readonly remote?: boolean
 }
 
 /** Somebody who reads a run. Until closed it counts as a subscriber (R18). */
@@ -16,20 +18,21 @@ export interface Connection {
 
 /** What a run does when its readers come and go. */
 export interface DisconnectHooks {
-  /** Nobody is connected to this node any more, and the policy's grace is over. */
+  /** Nobody is connected any more, and the policy's grace is over. */
   onAbandoned (): void
-  /** The first reader came, or the last one left. */
+  /** The first reader on this node came, or the last one left. */
   onPresence? (isPresent: boolean): void
 }
 
 /**
- * Counts a run's readers on this node and applies the policy when the last one leaves. A run that never had a reader
+ * Counts a run's readers and applies the policy when the last one leaves. A run that never had a reader
  * is not abandoned: its start may come without a stream.
  */
 export class Connections {
   readonly #hooks: DisconnectHooks
   readonly #open = new Map<Connection, ConnectOptions>()
   #policy: DisconnectPolicy
+  #local = 0
   #grace: NodeJS.Timeout | undefined
   #isOver = false
 
@@ -38,9 +41,14 @@ export class Connections {
     this.#hooks = hooks
   }
 
-  /** Readers on this node. */
+  /** Readers on this node, and other nodes with readers. */
   get size (): number {
     return this.#open.size
+  }
+
+  /** Readers on this node. */
+  get local (): number {
+    return this.#local
   }
 
   /** The policy from now on: each execution brings its own. */
@@ -53,7 +61,7 @@ export class Connections {
     clearTimeout(this.#grace)
     this.#grace = undefined
     this.#open.set(connection, options)
-    if (this.#open.size === 1) this.#hooks.onPresence?.(true)
+    if (options.remote !== true && ++this.#local === 1) this.#hooks.onPresence?.(true)
     return connection
   }
 
@@ -74,9 +82,11 @@ export class Connections {
   }
 
   #leave (connection: Connection): void {
-    if (!this.#open.delete(connection) || this.#open.size > 0) return
-    this.#hooks.onPresence?.(false)
-    if (this.#isOver || this.#policy === 'continue') return
+    const options = this.#open.get(connection)
+    if (options === undefined) return
+    this.#open.delete(connection)
+    if (options.remote !== true && --this.#local === 0) this.#hooks.onPresence?.(false)
+    if (this.#open.size > 0 || this.#isOver || this.#policy === 'continue') return
     if (this.#policy === 'interrupt') this.#hooks.onAbandoned()
     else this.#grace = setTimeout(this.#expire, this.#policy.graceMs).unref()
   }

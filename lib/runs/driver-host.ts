@@ -2,6 +2,7 @@ import { type Topic } from '../bus/index.ts'
 import { type RunRecord, type Store } from '../stores/index.ts'
 import { type Burst } from './burst.ts'
 import { type Driver } from './driver.ts'
+import { type Following } from './following.ts'
 import { type Gates } from './gate.ts'
 import { type LeaseKeeper } from './lease.ts'
 
@@ -17,8 +18,12 @@ export interface DriverHost {
   bindToNode (record: RunRecord): Promise<void>
   /** It depends on this node no longer. */
   unbindFromNode (record: RunRecord): Promise<void>
-  /** Whether other nodes hold subscribers of the run (R18). Must not reject. */
-  hasRemoteReaders (record: RunRecord): Promise<boolean>
+  /** Keeps up to date what other nodes may go on with. */
+  readonly following: Following
+  /** The other nodes that hold subscribers of the run (R18), as the store knows. Must not reject. */
+  remoteReaders (record: RunRecord): Promise<readonly string[]>
+  /** Has whoever follows the run on other nodes look at its record. */
+  announce (record: RunRecord): void
   /** The run has stopped executing: it waits, has ended, or was taken away. */
   onIdle (driver: Driver, isClosed: boolean): void
   /** The topic holds what the store never will: end its readers, and forget it. */

@@ -1,39 +1,45 @@
-import { type Agent } from '../agent/index.ts'
 import { type Topic } from '../bus/index.ts'
 import { type RunPatch, type RunRecord } from '../stores/index.ts'
+import { type Audience } from './audience.ts'
 import { closeExecution, type ClosedExecution } from './closing.ts'
 import { deferred } from './deferred.ts'
-import { Connections, type ConnectOptions, type Connection } from './disconnect.ts'
+import { type ConnectOptions, type Connection } from './disconnect.ts'
 import { type DriverHost } from './driver-host.ts'
 import { abortReason, causeOf, stateOf, type Cause } from './ending.ts'
 import { BARRIER_OVERFLOW, STORE_UNAVAILABLE } from './errors.ts'
-import { closeAgent, Execution, type ExecutionHost } from './execution.ts'
+import { Execution, type ExecutionHost } from './execution.ts'
 import { FlowControl } from './flow.ts'
+import { type FoldKeeper } from './fold.ts'
+import { type Followed } from './following.ts'
 import { type Ticket } from './gate.ts'
 import { insist } from './insist.ts'
 import { knownCallsOf, type Claims } from './interrupts.ts'
+import { KeptAgents } from './kept-agents.ts'
 import { type Lease } from './lease.ts'
 import { type RunLogger } from './logger.ts'
 import { observedEnd, type RunObserver } from './observer.ts'
 import { type RunProtocol, type Snapshot } from './protocol.ts'
+import { Readers } from './readers.ts'
 import { type RunLog } from './run-log.ts'
 import { type Run } from './run.ts'
 import { type Slot } from './slots.ts'
 import { type ExecutionSpec } from './spec.ts'
-import { type Tenure } from './tenure.ts'
+import { executionOf, type Tenure } from './tenure.ts'
 
 /** Milliseconds an agent waits for its caller, unless its run says otherwise (R17). */
 const WRITE_TIMEOUT_MS = 30_000
 
 /** A run on the node that executes it: its executions one after the other, the latch of each, and what follows from its end. */
-export class Driver implements Run, ExecutionHost {
+export class Driver implements Run, ExecutionHost, Followed {
   readonly protocol: RunProtocol
+  /** The instances that were made for the run, while it may still need them. */
+  readonly agents = new KeptAgents(this)
   readonly #host: DriverHost
   readonly #log: RunLog
   readonly #logger: RunLogger
-  readonly #connections: Connections
+  readonly #readers: Readers
+  readonly #audience: Audience
   readonly #closed = deferred<RunRecord>()
-  readonly #owned: Agent[] = []
   #settled = deferred<RunRecord>()
   #record: RunRecord
   #isFirst = true
@@ -51,16 +57,19 @@ export class Driver implements Run, ExecutionHost {
   #isBound = false
   #reservations = 0
 
-  constructor (host: DriverHost, protocol: RunProtocol, record: RunRecord, log: RunLog, logger: RunLogger) {
+  constructor (host: DriverHost, protocol: RunProtocol, record: RunRecord, log: RunLog, logger: RunLogger, audience: Audience) {
     this.#host = host
     this.protocol = protocol
     this.#record = record
     this.#log = log
     this.#logger = logger
-    this.#connections = new Connections('continue', { onAbandoned: () => { this.#onAbandoned() } })
+    this.#audience = audience
+    this.#readers = new Readers(this, host.following, false, () => { this.#onAbandoned() })
   }
 
-  get record (): RunRecord { return this.#record }
+  get record (): RunRecord { return this.#readers.successor?.record ?? this.#record }
+  get last (): number { return this.topic.last }
+  get fold (): FoldKeeper | undefined { return this.#log.fold }
   get topic (): Topic { return this.#log.topic }
   get ended (): Promise<RunRecord> { return this.#closed.promise }
   get emit (): RunLog['emit'] { return this.#log.emit }
@@ -71,23 +80,36 @@ export class Driver implements Run, ExecutionHost {
   /** Whether it is active or about to be: nobody else may take its place. */
   get isReserved (): boolean { return this.isActive || this.#reservations > 0 }
 
-  /** The instance that paused, kept because it can not be made again. */
-  get keptAgent (): Agent | undefined { return this.#owned.at(-1) }
-
   /** What the last execution was given. */
   get spec (): ExecutionSpec | undefined { return this.#spec }
 
   settled (): Promise<RunRecord> {
-    return this.#settled.promise
+    return this.#readers.successor?.settled() ?? this.#settled.promise
   }
 
   connect (options?: ConnectOptions): Connection {
     if (options?.own === true) this.#flow?.callerCame()
-    return this.#connections.open(options)
+    return this.#readers.open(options)
   }
 
   snapshot (): Snapshot | undefined {
     return this.#log.snapshot(this.#record)
+  }
+
+  /** Another node has readers of the run, or none any more (R18). */
+  follow (node: string, isFollowing: boolean): void {
+    if (isFollowing) this.#audience.join(node)
+    else this.#audience.leave(node)
+  }
+
+  /** Forgets nodes that were not heard of in time. */
+  beat (): void {
+    this.#audience.beat()
+  }
+
+  /** While it waits here another node may go on with it, whose record says so. */
+  take (): boolean {
+    return false
   }
 
   /** Keeps the driver in its place while its next execution is prepared; call what it returns when that has begun or failed. */
@@ -100,7 +122,10 @@ export class Driver implements Run, ExecutionHost {
   begin (tenure: Tenure, cause?: Cause): void {
     const { record, work, claims, observer } = tenure
     if (!this.#isFirst) this.#settled = deferred()
+    this.#readers.elsewhere(false)
     this.#record = record
+    // Who follows it has heard of the owner before.
+    if (record.fence > 1) this.#host.announce(record)
     this.#claims = claims
     this.#observer = observer
     this.#ticket = work?.ticket
@@ -109,7 +134,7 @@ export class Driver implements Run, ExecutionHost {
     this.#isEnding = false
     if (work !== undefined) {
       this.#spec = work.spec
-      this.#connections.setPolicy(work.spec.onDisconnect)
+      this.#readers.setPolicy(work.spec.onDisconnect)
     }
     const onLost = (): void => { this.end({ kind: 'lost' }) }
     const onUnavailable = (): void => { this.end({ kind: 'unavailable' }) }
@@ -120,7 +145,7 @@ export class Driver implements Run, ExecutionHost {
       log: this.#log,
       writeTimeoutMs: this.#spec?.writeTimeoutMs ?? WRITE_TIMEOUT_MS,
       patienceMs: this.#host.patienceMs,
-      onCallerStalled: () => { this.#connections.dropOwn() },
+      onCallerStalled: () => { this.#readers.dropOwn() },
       onUnavailable
     })
     this.#log.begin(record, { onLost, onUnavailable })
@@ -163,9 +188,11 @@ export class Driver implements Run, ExecutionHost {
   /** The run goes on as `run`: whoever waits for this one waits for that. */
   forward (run: Run): void {
     // A resume that is being prepared may go on with what is kept here, see handOver().
-    if (!this.isReserved) this.closeAgents()
+    if (!this.isReserved) this.agents.close()
+    this.#audience.end()
+    this.#readers.forward(run)
     run.ended.then((record) => {
-      this.closeAgents()
+      this.agents.close()
       this.#record = record
       this.#closed.resolve(record)
     }, () => {})
@@ -173,13 +200,8 @@ export class Driver implements Run, ExecutionHost {
 
   /** The run goes on in a driver of its own on this node, which keeps from now on what was kept here. */
   handOver (driver: Driver): void {
-    driver.#owned.push(...this.#owned.splice(0))
+    this.agents.handOver(driver.agents)
     this.forward(driver)
-  }
-
-  /** Closes the instances that were made for this run, which will not go on here. Never rejects. */
-  async closeAgents (): Promise<void> {
-    await Promise.all(this.#owned.splice(0).map((agent) => closeAgent(agent, this)))
   }
 
   /** Gives the run up at once, telling nobody: another node may end it. */
@@ -188,7 +210,7 @@ export class Driver implements Run, ExecutionHost {
     this.#log.silence()
     this.end({ kind: 'lost' }, 0)
     // An end that can not be stored may be tried for longer than this process lasts.
-    this.closeAgents()
+    this.agents.close()
   }
 
   guard (): Promise<void> | undefined {
@@ -241,6 +263,7 @@ export class Driver implements Run, ExecutionHost {
       const result = await runs.update(key, { version, fence, op }, { state: 'running' })
       if (result.kind === 'ok') this.#record = result.record
       else this.end({ kind: 'lost' })
+      this.#audience.changed()
       return result.kind === 'ok'
     } catch (error) {
       this.#logger.warn({ err: error }, 'a run could not begin')
@@ -360,12 +383,15 @@ export class Driver implements Run, ExecutionHost {
     this.#slot?.release()
     this.#slot = undefined
     this.#flow = undefined
-    if (closesAgents) this.closeAgents()
+    if (closesAgents) this.agents.close()
     if (isClosed) {
       this.#spec = undefined
       if (endsLog) this.topic.end()
-      this.#connections.end()
+      this.#readers.end()
     }
+    this.#audience.changed()
+    if (isClosed) this.#audience.end()
+    else this.#readers.elsewhere(true)
     this.#host.onIdle(this, isClosed)
     if (isClosed) this.#closed.resolve(this.#record)
     this.#settled.resolve(this.#record)
@@ -373,16 +399,13 @@ export class Driver implements Run, ExecutionHost {
 
   /** Remembers an instance that was made for this run. */
   #collect (execution: Execution): void {
-    if (typeof this.#spec?.agent === 'function' && execution.agent !== undefined) this.#owned.push(execution.agent)
+    if (typeof this.#spec?.agent === 'function' && execution.agent !== undefined) this.agents.add(execution.agent)
   }
 
   async #onAbandoned (): Promise<void> {
-    if (!this.isActive || await this.#host.hasRemoteReaders(this.#record)) return
-    if (this.#connections.size === 0) this.end({ kind: 'interrupted', why: 'disconnect' })
+    if (!this.isActive) return
+    // Those that we have not heard of: each counts from now on, for as long as it says so.
+    for (const node of await this.#host.remoteReaders(this.#record)) this.#audience.join(node)
+    if (this.#readers.size === 0) this.end({ kind: 'interrupted', why: 'disconnect' })
   }
-}
-
-/** How many executions of the run have told anything before this one: an ownership without events was none. */
-function executionOf ({ firstSeqByFence }: RunRecord): number {
-  return new Set(firstSeqByFence.map(([, firstSeq]) => firstSeq)).size - 1
 }

@@ -8,12 +8,13 @@ import { Burst } from './burst.ts'
 import { type Census, countRuns } from './census.ts'
 import { Deadlines } from './deadline.ts'
 import { type DriverHost } from './driver-host.ts'
-import { type Cause } from './ending.ts'
 import { isEpochOf } from './epoch.ts'
 import { ProtocolTakenError } from './errors.ts'
+import { Following } from './following.ts'
 import { Gates } from './gate.ts'
 import { LeaseKeeper } from './lease.ts'
 import { SILENT, type RunLogger } from './logger.ts'
+import { NodeChannel, type NodeMessage, type RemoteCause } from './node-channel.ts'
 import { type EngineObserver } from './observer.ts'
 import { type OwnerLimits, ownerLimits } from './owner-limits.ts'
 import { type EngineParts } from './parts.ts'
@@ -21,9 +22,12 @@ import { type RunProtocol } from './protocol.ts'
 import { Reaper } from './reaper.ts'
 import { Resumer } from './resumer.ts'
 import { type Run } from './run.ts'
+import { announceChange } from './run-channel.ts'
 import { Shelf } from './shelf.ts'
 import { type Idempotency, type ResumeResult, type ResumeSpec, type RunSpec, type StartResult } from './spec.ts'
 import { Starter } from './starter.ts'
+import { Stopper } from './stopper.ts'
+import { ticketOf } from './ticket-data.ts'
 import { within } from './within.ts'
 import { MAX_AHEAD_MS } from './writer.ts'
 
@@ -77,6 +81,8 @@ export class RunEngine {
   readonly #starter: Starter
   readonly #admission: Admission
   readonly #resumer: Resumer
+  readonly #stopper: Stopper
+  readonly #following: Following
   readonly #ownsStore: boolean
   readonly #ownsBus: boolean
   readonly #protocols = new Map<string, RunProtocol>()
@@ -96,16 +102,29 @@ export class RunEngine {
     this.#deadlines = new Deadlines(storeTimeoutMs, observer?.storeCalled?.bind(observer))
     const store = this.#deadlines.bound(options.store ?? memoryStore())
     const leases = new LeaseKeeper({ leases: store.leases, leaseMs, onBeat: () => { this.#beat() } })
-    const gates = new Gates({ gates: store.gates, ticketMs: leaseMs })
+    const channel = new NodeChannel({ signals: store.signals, node, logger, onMessage: (message) => { this.#onMessage(message) } })
+    const gates = new Gates({
+      gates: store.gates,
+      ticketMs: leaseMs,
+      onTurn: (owner, session, head) => {
+        const { node: there } = ticketOf(head)
+        if (there !== node && there !== '') channel.send(there, { kind: 'turn', owner, session })
+      }
+    })
     const { slots, storedBytes } = ownerLimits(options.limits, gates, store.index)
-    const shelf = new Shelf({ bus, store, protocols, starting: this.#starting })
+    const following = this.#following = new Following({
+      signals: store.signals, presence: store.presence, channel, node, logger, ttlMs: leaseMs, sync: (key) => shelf.sync(key)
+    })
+    const shelf: Shelf = new Shelf({ bus, store, protocols, following, starting: this.#starting })
     const host: DriverHost = {
       gates,
       leases,
       store,
       patienceMs,
       burst: new Burst(),
-      hasRemoteReaders: (record) => this.#hasRemoteReaders(record),
+      following,
+      remoteReaders: (record) => this.#remoteReaders(record),
+      announce: ({ key }) => { announceChange(store.signals, key, logger) },
       bindToNode: (record) => this.#bindToNode(record),
       unbindFromNode: ({ key }) => store.nodes.unbind(node, key),
       onIdle: (driver, isClosed) => {
@@ -120,10 +139,11 @@ export class RunEngine {
     }
     this.#ownsStore = options.store === undefined
     this.#ownsBus = options.bus === undefined
-    this.#parts = { store, bus, logger, node, leases, gates, shelf, host, protocols, observer, slots, storedBytes }
+    this.#parts = { store, bus, logger, node, leases, gates, channel, shelf, host, protocols, observer, slots, storedBytes }
     const admission = this.#admission = new Admission({ kv: store.kv, patienceMs, ttlMs: options.dedupeTtlMs ?? 86_400_000, recordOf: (key) => this.#recordOf(key) })
     this.#resumer = new Resumer(this.#parts)
-    this.#starter = new Starter(this.#parts, admission, this.#resumer)
+    this.#stopper = new Stopper(this.#parts, this.#resumer)
+    this.#starter = new Starter(this.#parts, admission, this.#stopper)
     this.#reaper = new Reaper({
       store,
       gates,
@@ -148,7 +168,9 @@ export class RunEngine {
     const known = this.#protocols.get(protocol.name)
     if (known !== undefined && known !== protocol) throw new ProtocolTakenError(protocol.name)
     this.#protocols.set(protocol.name, protocol)
-    if (!this.#isClosing) this.#parts.leases.start()
+    if (this.#isClosing) return
+    this.#parts.leases.start()
+    this.#parts.channel.open()
   }
 
   /**
@@ -214,19 +236,12 @@ export class RunEngine {
   }
 
   /**
-   * Stops a run that this node executes, or that waits, by the protocol's verb; resolves when it is over. One that has ended stays
-   * as it ended, and one that another node executes goes on.
+   * Stops a run that is executed, here or on another node, or that waits, by the protocol's verb; resolves when it is over. One that
+   * has ended stays as it ended. @throws AGT_ERR_STORE_UNAVAILABLE also when another node neither ends the run nor loses it
    */
   async stop (run: Run, options: StopOptions = {}): Promise<void> {
-    const cause: Cause = { kind: 'cancelled', ...options.message !== undefined && { message: options.message } }
-    const { key } = run.record
-    const driver = this.#parts.shelf.driver(key.id)
-    if (driver?.isActive === true) {
-      driver.end(cause)
-      await driver.settled()
-    }
-    const record = await this.#parts.store.runs.get(key)
-    if (record?.state === 'waiting' && this.#protocols.get(key.protocol)?.resumesIn !== 'session') await this.#resumer.end(record, cause)
+    const cause: RemoteCause = { kind: 'cancelled', ...options.message !== undefined && { message: options.message } }
+    await this.#stopper.stop(run.record.key, cause)
   }
 
   /** Removes a run that has ended, with its log; answers false for one that has not. Its id is free again. @throws AGT_ERR_STORE_UNAVAILABLE */
@@ -239,12 +254,9 @@ export class RunEngine {
     return true
   }
 
-  /** Stops what runs in a session, or that run alone; works without any subscriber. */
+  /** Stops what runs in a session, on whatever node, or that run alone; works without any subscriber. @throws as {@link stop} does */
   async stopSession (owner: Owner, protocol: string, session: string, clientRunId?: string): Promise<'stopped' | 'unknown'> {
-    const runs = this.#parts.shelf.inSession(owner, session).filter(({ record, isActive }) =>
-      isActive && record.key.protocol === protocol && (clientRunId === undefined || record.clientId === clientRunId))
-    await Promise.all(runs.map((run) => this.stop(run)))
-    return runs.length > 0 ? 'stopped' : 'unknown'
+    return await this.#stopper.stopSession(owner, protocol, session, { kind: 'cancelled' }, clientRunId)
   }
 
   /** Runs that this node executes or that wait here, counted now. */
@@ -280,6 +292,8 @@ export class RunEngine {
     await within(leftMs, this.#interruptAll(leftMs))
     await this.#handOver()
     this.#parts.leases.close()
+    this.#parts.channel.close()
+    this.#following.close()
     if (this.#ownsStore) await this.#parts.store.close()
     this.#deadlines.close()
     // Readers get the last frames on the next tick.
@@ -328,7 +342,7 @@ export class RunEngine {
         await driver.settled()
       }
       // What waits goes on elsewhere or not at all.
-      await driver.closeAgents()
+      await driver.agents.close()
     }))
   }
 
@@ -343,9 +357,22 @@ export class RunEngine {
     }
   }
 
+  #onMessage (message: NodeMessage): void {
+    const { shelf, gates } = this.#parts
+    switch (message.kind) {
+      case 'follow':
+      case 'leave': shelf.driver(message.run.id)?.follow(message.node, message.kind === 'follow'); break
+      case 'stop': this.#stopper.stopHere(message.run, message.cause); break
+      case 'turn': gates.wake(message.owner, message.session)
+    }
+  }
+
   #beat (): void {
-    const { gates, store, node, leases } = this.#parts
+    const { gates, store, node, leases, channel, shelf } = this.#parts
     gates.beat()
+    channel.open()
+    for (const driver of shelf.drivers) driver.beat()
+    this.#following.beat()
     // A beat that fails is followed by the next one; a node that can not beat for a lease is rightly taken for dead.
     store.nodes.beat(node, leases.leaseMs).catch(() => {})
     this.#reaper.sweep()
@@ -357,14 +384,14 @@ export class RunEngine {
     await store.nodes.bind(node, key)
   }
 
-  async #hasRemoteReaders ({ key }: RunRecord): Promise<boolean> {
+  async #remoteReaders ({ key }: RunRecord): Promise<readonly string[]> {
     const { store, node } = this.#parts
     try {
       const nodes = await store.presence.nodes(key)
-      return nodes.some((other) => other !== node)
+      return nodes.filter((other) => other !== node)
     } catch {
       // Nobody can say so: a run that nobody is known to read is not kept going on a guess.
-      return false
+      return []
     }
   }
 

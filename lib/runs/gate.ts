@@ -20,6 +20,8 @@ export interface GatesOptions {
   readonly gates: GateStore
   /** Milliseconds a ticket lives unless renewed. */
   readonly ticketMs: number
+  /** Somebody left, and this ticket, which may be another node's, is at the head now. Must not throw. @default nobody is told */
+  onTurn? (owner: Owner, session: string, head: GateHolder): void
 }
 
 /** The session gates as this node sees them (R19): tickets in the store, waiters woken here at once, elsewhere by the beat. */
@@ -52,15 +54,15 @@ export class Gates {
 
   /** Takes a run out of its session's queue, whoever put it there, and wakes the next one. Idempotent. */
   async leave (owner: Owner, session: string, id: string): Promise<void> {
-    await this.withdraw(owner, session, id)
+    const head = await this.withdraw(owner, session, id)
     this.wake(owner, session)
+    if (head !== undefined && !head.parked) this.#options.onTurn?.(owner, session, head)
   }
 
   /** The same for a queue in which nobody waits for his turn. */
-  async withdraw (owner: Owner, session: string, id: string): Promise<void> {
+  async withdraw (owner: Owner, session: string, id: string): Promise<GateHolder | undefined> {
     this.forget(owner, session, id)
-    const { gates } = this.#options
-    await insist(() => gates.leave(owner, session, id), LEAVE_PATIENCE_MS)
+    return await insist(() => this.#options.gates.leave(owner, session, id), LEAVE_PATIENCE_MS)
   }
 
   /** Prolongs a run's ticket no longer: it runs out by itself. For a run that is given up, and may be another node's. */

@@ -3,6 +3,7 @@ import { type Store } from '../stores/index.ts'
 import { type DriverHost } from './driver-host.ts'
 import { type Gates } from './gate.ts'
 import { type LeaseKeeper } from './lease.ts'
+import { type NodeChannel } from './node-channel.ts'
 import { type RunLogger } from './logger.ts'
 import { type EngineObserver } from './observer.ts'
 import { type RunProtocol } from './protocol.ts'
@@ -19,6 +20,8 @@ export interface EngineParts {
   readonly node: string
   readonly leases: LeaseKeeper
   readonly gates: Gates
+  /** How other nodes are asked for something. */
+  readonly channel: NodeChannel
   readonly shelf: Shelf
   readonly host: DriverHost
   readonly protocols: ReadonlyMap<string, RunProtocol>

@@ -5,6 +5,7 @@ import { type Gates } from './gate.ts'
 import { type RunLogger } from './logger.ts'
 import { ownerField } from './owner-field.ts'
 import { type RunProtocol } from './protocol.ts'
+import { announceChange } from './run-channel.ts'
 import { isClosed } from './stored-run.ts'
 
 /** Runs taken over in one sweep. */
@@ -97,10 +98,11 @@ export class Reaper {
   }
 
   async #reaped (record: RunRecord): Promise<void> {
-    const { gates, logger, onReaped } = this.#options
+    const { gates, logger, onReaped, store } = this.#options
     const { key, session } = record
     await gates.leave(key.owner, session, key.id)
     logger.warn({ runId: key.id, protocol: key.protocol, agent: record.agent, ...ownerField(key.owner) }, 'a lost run was ended')
+    announceChange(store.signals, key, logger)
     await onReaped(record)
   }
 

@@ -159,7 +159,7 @@ export class Resumer {
 /** The agent of the last execution: the shared instance, or the one that was made and kept. */
 function agentOf (driver: Driver | undefined): ExecutionSpec['agent'] | undefined {
   const agent = driver?.spec?.agent
-  return typeof agent === 'function' ? driver?.keptAgent : agent
+  return typeof agent === 'function' ? driver?.agents.last : agent
 }
 
 function checkAnswers (open: readonly InterruptRecord[], decisions: readonly Decision[]): InterruptProblem | undefined {

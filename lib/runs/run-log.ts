@@ -1,5 +1,6 @@
 import { type EventInit, type Topic } from '../bus/index.ts'
 import { type Barrier, type EventLog, type LogLimits, type RunRecord, type RunStore } from '../stores/index.ts'
+import { type Audience } from './audience.ts'
 import { commitBarrier, HeldEvents, type BarrierResult } from './barrier.ts'
 import { epochOf, unstoredEpochOf } from './epoch.ts'
 import { type FoldCadence, foldCadence, FoldKeeper } from './fold.ts'
@@ -15,6 +16,8 @@ export interface RunLogPorts {
   readonly patienceMs: number
   /** Whether another process may take the run over while this one lives. */
   readonly isShared: boolean
+  /** Readers on other nodes. */
+  readonly audience: Audience
 }
 
 /** What the log tells its run. */
@@ -60,6 +63,7 @@ export class RunLog {
   begin (record: RunRecord, hooks: RunLogHooks): void {
     const { log, patienceMs } = this.#ports
     this.topic.renew(epochOf(record, record.fence))
+    this.#ports.audience.begin(record.fence)
     this.#isHolding = false
     this.#held.clear()
     this.#size = 0
@@ -76,10 +80,16 @@ export class RunLog {
         // First: what is stored may be trimmed.
         this.#noteNew()
         this.topic.markStored(seq)
+        this.#ports.audience.stored(seq)
         this.#saveFold(record, seq)
       },
       ...hooks
     })
+  }
+
+  /** What its events fold into, for whoever goes on with it. */
+  get fold (): FoldKeeper | undefined {
+    return this.#fold
   }
 
   /** Whether more is held than a barrier takes. */
@@ -155,6 +165,7 @@ export class RunLog {
     for (const event of this.#held.numbered(this.topic.last)) this.topic.append(event)
     this.#held.clear()
     this.topic.markStored(this.topic.last)
+    this.#ports.audience.stored(this.topic.last)
     this.#writer?.close()
   }
 

@@ -2,6 +2,7 @@ import { type EventBus, type Topic } from '../bus/index.ts'
 import { isEnded, ownerText, type LogEvents, type Owner, type RunKey, type RunRecord, type Store } from '../stores/index.ts'
 import { type Driver } from './driver.ts'
 import { epochOf } from './epoch.ts'
+import { type Following } from './following.ts'
 import { FoldKeeper } from './fold.ts'
 import { type RunProtocol } from './protocol.ts'
 import { type Run } from './run.ts'
@@ -15,6 +16,8 @@ export interface ShelfOptions {
   readonly bus: EventBus
   readonly store: Store
   readonly protocols: ReadonlyMap<string, RunProtocol>
+  /** Keeps runs of other nodes up to date while they are read. */
+  readonly following: Following
   /** Starts that are under way here, by the run's id. */
   readonly starting: ReadonlyMap<string, Promise<unknown>>
 }
@@ -48,6 +51,8 @@ export class Shelf {
 
   add (driver: Driver): void {
     const { key, session } = driver.record
+    const before = this.#byTopic.get(driver.topic)
+    if (before instanceof StoredRun) before.forward(driver)
     this.#drivers.set(key.id, driver)
     this.#byTopic.set(driver.topic, driver)
     const text = sessionText(key.owner, session)
@@ -78,9 +83,18 @@ export class Shelf {
     return task
   }
 
-  /** A run that is not executed here was changed by us: its readers here see it. */
+  /** A run that is not executed here was changed: its readers here see it. */
   async refresh (record: RunRecord): Promise<void> {
     if (this.#atHand(record.key) !== undefined) await this.load(record)
+  }
+
+  /** Brings a run that is read here up to what the store holds. Rejects when the store is away. */
+  async sync (key: RunKey): Promise<void> {
+    const { store, bus } = this.#options
+    const record = await store.runs.get(key)
+    if (record !== undefined) await this.refresh(record)
+    // It has expired, or was deleted: there is nothing more to read.
+    else if (this.#drivers.get(key.id)?.isReserved !== true) bus.drop(topicKey(key.id))
   }
 
   #atHand (key: RunKey): Driver | StoredRun | undefined {
@@ -101,26 +115,37 @@ export class Shelf {
     if (waiting !== undefined) return await this.replace(waiting, record)
     const known = this.#atHand(record.key)
     if (known === undefined) return await this.#read(record)
-    if (known.record.version < record.version) await this.#update(known, record)
-    return known
+    if (!(known instanceof StoredRun)) {
+      if (known.record.version < record.version) known.adopt(record)
+      return known
+    }
+    // Events are added to what goes on without a change of its record.
+    if (known.topic.isEnded || await this.#follow(known, record)) return known
+    this.#options.bus.drop(known.topic.key)
+    return await this.#read(record)
   }
 
-  async #update (known: Driver | StoredRun, record: RunRecord): Promise<void> {
-    if (known instanceof StoredRun) await this.#follow(known, record)
-    else known.adopt(record)
-  }
-
-  /** A run that waited here was taken up by another node: its log here has ended where it stood. */
+  /** A run that waited here was taken up by another node, or is to be looked at anew: it goes on where it stood. */
   async replace (waiting: Driver, record: RunRecord): Promise<Run | undefined> {
+    const { bus, following } = this.#options
     this.remove(waiting)
-    this.#options.bus.drop(waiting.topic.key)
-    const run = await this.#read(record)
-    if (run !== undefined) waiting.forward(run)
-    return run
+    const { protocol, topic, fold } = waiting
+    const run = new StoredRun(protocol, waiting.record, topic, fold, following)
+    waiting.forward(run)
+    // A barrier of unknown effect took its fold along.
+    const isWhole = !topic.isEnded && (fold !== undefined || protocol.fold === undefined)
+    if (isWhole && await this.#follow(run, record)) {
+      this.#byTopic.set(topic, run)
+      return run
+    }
+    bus.drop(topic.key)
+    const read = await this.#read(record)
+    if (read !== undefined) waiting.forward(read)
+    return read
   }
 
   async #read (record: RunRecord): Promise<Run | undefined> {
-    const { store, bus, protocols } = this.#options
+    const { store, bus, protocols, following } = this.#options
     const protocol = protocols.get(record.key.protocol)
     if (protocol === undefined) return undefined
     const from = protocol.fold === undefined ? undefined : await store.log.loadFold(record.key)
@@ -136,7 +161,7 @@ export class Shelf {
       // What the store keeps is kept here too, as long as the bus has room.
       replay: { maxEvents: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
     })
-    const run = new StoredRun(protocol, record, topic, fold)
+    const run = new StoredRun(protocol, record, topic, fold, following)
     let isWhole = false
     try {
       isWhole = await this.#follow(run, record)
@@ -147,30 +172,43 @@ export class Shelf {
     return isWhole ? run : undefined
   }
 
-  /** Brings a stored run up to what the store holds; false when it is gone. */
+  /** Brings a stored run up to what the store holds; false when it is gone, or not what was read before. */
   async #follow (run: StoredRun, record: RunRecord): Promise<boolean> {
     const { store } = this.#options
     const { topic, fold } = run
     for (;;) {
+      if (hasDiverged(topic, record)) return false
       const page = await store.log.read(record.key, topic.last, PAGE)
       if (page === undefined) return false
       if (page.events.length === 0) break
       // Who has written them is in a record that was read afterwards; nobody writes once it has ended.
       const writers = isEnded(record.state) ? record : await store.runs.get(record.key)
-      if (writers === undefined) return false
+      // Somebody may have told the same, or the end, meanwhile.
+      if (topic.isEnded) return true
+      if (writers === undefined || hasDiverged(topic, writers)) return false
       appendStored(topic, page.events, writers)
       fold?.note(page.events)
       topic.markStored(topic.last)
     }
-    run.update(record)
+    if (run.record.version <= record.version) run.update(record)
     return true
   }
 }
 
-/** Appends events of the store, each in the life of the ownership that wrote it. */
+/** Whether another owner has numbered on from before where this log ends: a backend that was restarted had lost what is here. */
+function hasDiverged (topic: Topic, record: RunRecord): boolean {
+  return record.firstSeqByFence.some(([fence, firstSeq], index, all) => {
+    // An ownership that has written nothing left no trace.
+    if (all[index + 1]?.[1] === firstSeq || firstSeq < topic.oldest || firstSeq > topic.last) return false
+    return topic.epochAt(firstSeq) !== epochOf(record, fence)
+  })
+}
+
+/** Appends events of the store that are not there yet, each in the life of the ownership that wrote it. */
 function appendStored (topic: Topic, events: LogEvents, record: RunRecord): void {
   const ownerships = [...record.firstSeqByFence]
   for (const event of events) {
+    if (event.seq <= topic.last) continue
     for (let next = ownerships[0]; next !== undefined && next[1] <= event.seq; next = ownerships[0]) {
       const [fence, firstSeq] = next
       topic.renew(epochOf(record, fence), firstSeq)

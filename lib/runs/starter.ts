@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { isObject } from '../agent/index.ts'
 import { type Topic } from '../bus/index.ts'
-import { StoreUnavailableError, type InterruptRecord, type JsonValue, type RunKey, type RunRecord } from '../stores/index.ts'
+import { StoreUnavailableError, type InterruptRecord, type RunKey, type RunRecord } from '../stores/index.ts'
 import { type Admission } from './admission.ts'
 import { drive } from './drive.ts'
-import { type Cause } from './ending.ts'
 import { checkNamed, Claims } from './interrupts.ts'
 import { type RunObserver } from './observer.ts'
 import { type EngineParts } from './parts.ts'
-import { type Resumer } from './resumer.ts'
+import { type Stopper } from './stopper.ts'
+import { ticketOf } from './ticket-data.ts'
 import { topicKey } from './shelf.ts'
 import { type InterruptProblem, type RunSpec, type StartResult } from './spec.ts'
 
@@ -27,11 +26,11 @@ interface NewRunFacts {
 export class Starter {
   readonly #parts: EngineParts
   readonly #admission: Admission
-  readonly #resumer: Resumer
+  readonly #stopper: Stopper
 
-  constructor (parts: EngineParts, admission: Admission, resumer: Resumer) {
+  constructor (parts: EngineParts, admission: Admission, stopper: Stopper) {
     this.#parts = parts
-    this.#resumer = resumer
+    this.#stopper = stopper
     this.#admission = admission
   }
 
@@ -64,7 +63,7 @@ export class Starter {
     undo.push(() => gates.leave(owner, session, id))
     const data = { clientId: spec.clientId, protocol: protocol.name, node }
     const ticket = await (spec.onBusySession === 'reject' ? gates.enterIfFree(owner, session, id, data) : gates.enter(owner, session, id, data))
-    if ('holder' in ticket) return { kind: 'busy', runningId: memberOf(ticket.holder.data, 'clientId') }
+    if ('holder' in ticket) return { kind: 'busy', runningId: ticketOf(ticket.holder).clientId }
 
     const bytes = await this.#checkStored(spec)
     const slot = await this.#parts.slots?.take(owner)
@@ -168,22 +167,12 @@ export class Starter {
     return claims
   }
 
-  /** The runs of the session that are in the way give it up; those that other nodes execute keep it until they end. */
+  /** The runs of the session that are in the way give it up. */
   async #supersede (record: RunRecord): Promise<void> {
-    const { shelf, store, logger } = this.#parts
-    const { key: { owner, id }, session } = record
-    const cause: Cause = { kind: 'interrupted', why: 'superseded' }
-    for (const driver of shelf.inSession(owner, session)) {
-      if (driver.record.key.id !== id) driver.end(cause)
-    }
     try {
-      const holder = await store.gates.holder(owner, session)
-      if (holder?.parked !== true) return
-      // Only a waiting run parks its ticket.
-      const waiting = await store.runs.get({ owner, protocol: memberOf(holder.data, 'protocol'), id: holder.id })
-      if (waiting !== undefined) await this.#resumer.end(waiting, cause)
+      await this.#stopper.supersede(record)
     } catch (error) {
-      logger.warn({ err: error }, 'a waiting run could not be superseded; the new one waits for it')
+      this.#parts.logger.warn({ err: error }, 'another run could not be superseded; the new one waits for it')
     }
   }
 
@@ -218,10 +207,4 @@ export class Starter {
 
 function mustResume (spec: RunSpec): boolean {
   return spec.requireResume ?? spec.protocol.resumesIn === 'session'
-}
-
-/** What a ticket says of its run; empty where it was written by something else. */
-function memberOf (data: JsonValue | undefined, name: 'clientId' | 'protocol'): string {
-  const value = isObject(data) ? data[name] : undefined
-  return typeof value === 'string' ? value : ''
 }

@@ -17,3 +17,8 @@ export interface Tenure {
   /** Who watches what begins now. */
   readonly observer?: RunObserver | undefined
 }
+
+/** How many executions of the run have told anything before this one: an ownership without events was none. */
+export function executionOf ({ firstSeqByFence }: RunRecord): number {
+  return new Set(firstSeqByFence.map(([, firstSeq]) => firstSeq)).size - 1
+}

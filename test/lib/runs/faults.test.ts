@@ -135,7 +135,7 @@ t.test('a superseding run waits when the one before it can not be found', async 
   const execution = await agent.called()
   execution.finish()
   await second.ended
-  t.ok(said.includes('a waiting run could not be superseded; the new one waits for it'))
+  t.ok(said.includes('another run could not be superseded; the new one waits for it'))
 })
 
 t.test('a parked ticket of something unknown is left alone', async (t) => {
