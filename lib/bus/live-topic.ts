@@ -28,6 +28,7 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
   readonly key: string
   /** Held until it ends, see {@link TopicOptions.lifetime}. */
   readonly isOwned: boolean
+  mayDeliver: (() => boolean) | undefined
   onTrim: ((fromSeq: number, toSeq: number) => void) | undefined
   isQueued = false
 
@@ -114,6 +115,12 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     this.#settle()
   }
 
+  wake (): void {
+    // Also for who came meanwhile and was given nothing.
+    this.#log.version++
+    if (this.#readers > 0) this.#host.flusher.schedule(this)
+  }
+
   end (): void {
     const log = this.#log
     if (log.ended || this.#isClosed) return
@@ -172,6 +179,8 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
   /** Delivers what was gathered; see {@link Flushable}. */
   flush (slice: Slice): boolean {
     if (this.#isBusy) return false
+    // Until it is asked for again there is nothing to do.
+    if (this.isHeldBack) return true
     const log = this.#log
     this.#isBusy = true
     this.#pending = 0
@@ -214,6 +223,11 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
 
   encode (view: ViewLog): void {
     this.#backlog.encode(view)
+  }
+
+  /** Whether its owner lets nothing be delivered now. */
+  get isHeldBack (): boolean {
+    return this.mayDeliver?.() === false
   }
 
   advanced (): void {

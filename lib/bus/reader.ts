@@ -6,6 +6,8 @@ import { Wrapper } from './wrap.ts'
 
 /** What a reader tells its topic. */
 export interface ReaderOwner {
+  /** Nothing may be delivered now. */
+  readonly isHeldBack: boolean
   /** It went on after a stall: what it held back may go, who waited for it may go on. */
   advanced (reader: ByteReader): void
   /** It was detached, by either side. */
@@ -92,6 +94,7 @@ export class ByteReader implements Attachment {
   }
 
   #pump (): void {
+    if (this.#owner.isHeldBack) return
     const { view } = this
     const { log, spans } = view
     while (this.isOpen && !this.#isStalled) {

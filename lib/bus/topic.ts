@@ -23,6 +23,11 @@ export interface Topic {
   readonly readers: number
   /** `end()` was called. */
   readonly isEnded: boolean
+  /**
+   * Asked before anything is delivered: false holds it back, until it is asked again with the next event or by {@link Topic.wake}. For an
+   * owner who may have lost the topic without knowing it (R8). Must not throw. @default nothing is held back
+   */
+  mayDeliver: (() => boolean) | undefined
   /** Called before events are dropped, the last moment to keep what they mean (R12). Must not throw. */
   onTrim: ((fromSeq: number, toSeq: number) => void) | undefined
   /**
@@ -44,6 +49,8 @@ export interface Topic {
   lastOf (epoch: string): number | undefined
   /** Raises the stored watermark of a topic whose watermark is `manual`; lower values and those beyond `last` are ignored. */
   markStored (seq: number): void
+  /** Delivers what was held back, on the next tick. */
+  wake (): void
   /** No more events: readers get what is left, then `end('complete')`. A second call does nothing. */
   end (): void
   /** Attaches a sink; what is there already is written before this returns. */

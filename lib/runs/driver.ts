@@ -108,9 +108,7 @@ export class Driver implements Run, ExecutionHost, Followed {
   }
 
   /** While it waits here another node may go on with it, whose record says so. */
-  take (): boolean {
-    return false
-  }
+  readonly take = (): boolean => false
 
   /** Keeps the driver in its place while its next execution is prepared; call what it returns when that has begun or failed. */
   reserve (): () => void {
@@ -138,17 +136,17 @@ export class Driver implements Run, ExecutionHost, Followed {
     }
     const onLost = (): void => { this.end({ kind: 'lost' }) }
     const onUnavailable = (): void => { this.end({ kind: 'unavailable' }) }
-    this.#lease = this.#host.leases.hold(record.key, record.fence, tenure.takenAt, onLost)
+    const lease = this.#lease = this.#host.leases.hold(record.key, record.fence, tenure.takenAt, onLost)
     this.#flow = new FlowControl({
       burst: this.#host.burst,
-      lease: this.#lease,
+      lease,
       log: this.#log,
       writeTimeoutMs: this.#spec?.writeTimeoutMs ?? WRITE_TIMEOUT_MS,
       patienceMs: this.#host.patienceMs,
       onCallerStalled: () => { this.#readers.dropOwn() },
       onUnavailable
     })
-    this.#log.begin(record, { onLost, onUnavailable })
+    this.#log.begin(record, { isCertain: () => lease.assure(() => { this.#log.wake() }), onLost, onUnavailable })
     this.#isFirst = false
     const index = executionOf(record)
     const execution = this.#execution = new Execution({
@@ -207,8 +205,8 @@ export class Driver implements Run, ExecutionHost, Followed {
   /** Gives the run up at once, telling nobody: another node may end it. */
   abandon (): void {
     this.#isAbandoned = true
-    this.#log.silence()
     this.end({ kind: 'lost' }, 0)
+    this.#log.silence()
     // An end that can not be stored may be tried for longer than this process lasts.
     this.agents.close()
   }

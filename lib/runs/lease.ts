@@ -8,6 +8,8 @@ export interface Lease {
   isCurrent (now: number): boolean
   /** Renews now; false when another owner has the run. Rejects when the store is away. */
   renew (): Promise<boolean>
+  /** Whether it is current now. Where it is not it is renewed, and `onRenewed` called once that has succeeded: for what had to wait. */
+  assure (onRenewed: () => void): boolean
   /** Renews no longer. The lease itself ends with the record, or runs out. */
   drop (): void
 }
@@ -72,6 +74,7 @@ class HeldLease implements Lease {
   readonly #remove: (lease: HeldLease) => void
   #renewedAt: number
   #isDropped = false
+  #onRenewed: (() => void) | undefined
 
   constructor (options: LeaseKeeperOptions, key: RunKey, fence: number, takenAt: number, onLost: () => void, remove: (lease: HeldLease) => void) {
     this.#options = options
@@ -93,12 +96,24 @@ class HeldLease implements Lease {
     const result = await leases.renew(this.key, this.fence, leaseMs)
     if (result.kind === 'ok') {
       this.#renewedAt = askedAt
+      const onRenewed = this.#onRenewed
+      this.#onRenewed = undefined
+      onRenewed?.()
       return true
     }
     if (!this.#isDropped) {
       this.drop()
       this.#onLost()
     }
+    return false
+  }
+
+  assure (onRenewed: () => void): boolean {
+    if (this.isCurrent(performance.now())) return true
+    const isAsked = this.#onRenewed !== undefined
+    this.#onRenewed = onRenewed
+    // One attempt, for all that ask meanwhile; where it fails the next beat is another.
+    if (!isAsked) this.renew().catch(() => {})
     return false
   }
 

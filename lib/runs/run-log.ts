@@ -20,8 +20,10 @@ export interface RunLogPorts {
   readonly audience: Audience
 }
 
-/** What the log tells its run. */
+/** What the log asks and tells its run. */
 export interface RunLogHooks {
+  /** Whether our ownership is certain at this moment (R8). Where it is not, it is made sure of, and {@link RunLog.wake} called then. */
+  isCertain (): boolean
   onLost (): void
   onUnavailable (): void
 }
@@ -46,6 +48,8 @@ export class RunLog {
   #writer: Writer | undefined
   #isHolding = false
   #isSilent = false
+  /** What is told may be told without a look at the lease: it is true whoever has the run. */
+  #isTrue = false
   #isSavingFold = false
   #now = 0
   /** Payloads of this ownership. */
@@ -65,8 +69,10 @@ export class RunLog {
     this.topic.renew(epochOf(record, record.fence))
     this.#ports.audience.begin(record.fence)
     this.#isHolding = false
+    this.#isTrue = false
     this.#held.clear()
     this.#size = 0
+    this.topic.mayDeliver = () => this.#isTrue || (!this.#isSilent && hooks.isCertain())
     this.#now = performance.now()
     this.#writer = new Writer({
       log,
@@ -95,6 +101,11 @@ export class RunLog {
   /** Whether more is held than a barrier takes. */
   get isFull (): boolean {
     return this.#held.isFull
+  }
+
+  /** Our ownership is certain again: what was held back may go. */
+  wake (): void {
+    this.topic.wake()
   }
 
   /** Takes an event of the projection: numbers and tells it, or holds it. */
@@ -162,6 +173,7 @@ export class RunLog {
 
   /** Tells what a barrier has stored. */
   tell (): void {
+    this.#isTrue = true
     for (const event of this.#held.numbered(this.topic.last)) this.topic.append(event)
     this.#held.clear()
     this.topic.markStored(this.topic.last)
@@ -174,6 +186,7 @@ export class RunLog {
     this.silence()
     // The store may hold the end whose acknowledgement was lost: who comes back is told that one, not taken to know it.
     this.topic.renew(unstoredEpochOf(record))
+    this.#isTrue = true
     for (const event of events) this.topic.append(event)
   }
 
