@@ -32,13 +32,14 @@ const WRITE_TIMEOUT_MS = 30_000
 /** A run on the node that executes it: its executions one after the other, the latch of each, and what follows from its end. */
 export class Driver implements Run, ExecutionHost, Followed {
   readonly protocol: RunProtocol
+  /** Its readers on other nodes (R18). */
+  readonly audience: Audience
   /** The instances that were made for the run, while it may still need them. */
   readonly agents = new KeptAgents(this)
   readonly #host: DriverHost
   readonly #log: RunLog
   readonly #logger: RunLogger
   readonly #readers: Readers
-  readonly #audience: Audience
   readonly #closed = deferred<RunRecord>()
   #settled = deferred<RunRecord>()
   #record: RunRecord
@@ -54,6 +55,7 @@ export class Driver implements Run, ExecutionHost, Followed {
   #observer: RunObserver | undefined
   #isEnding = false
   #isAbandoned = false
+  #isGivenUp = false
   #isBound = false
   #reservations = 0
 
@@ -63,7 +65,7 @@ export class Driver implements Run, ExecutionHost, Followed {
     this.#record = record
     this.#log = log
     this.#logger = logger
-    this.#audience = audience
+    this.audience = audience
     this.#readers = new Readers(this, host.following, false, () => { this.#onAbandoned() })
   }
 
@@ -76,6 +78,9 @@ export class Driver implements Run, ExecutionHost, Followed {
 
   /** Whether an execution is queued or under way. */
   get isActive (): boolean { return this.#execution !== undefined }
+
+  /** Whether nobody here knows how it has ended, or goes on: the store does. */
+  get isGivenUp (): boolean { return this.#isGivenUp }
 
   /** Whether it is active or about to be: nobody else may take its place. */
   get isReserved (): boolean { return this.isActive || this.#reservations > 0 }
@@ -93,18 +98,7 @@ export class Driver implements Run, ExecutionHost, Followed {
   }
 
   snapshot (): Snapshot | undefined {
-    return this.#log.snapshot(this.#record)
-  }
-
-  /** Another node has readers of the run, or none any more (R18). */
-  follow (node: string, isFollowing: boolean): void {
-    if (isFollowing) this.#audience.join(node)
-    else this.#audience.leave(node)
-  }
-
-  /** Forgets nodes that were not heard of in time. */
-  beat (): void {
-    this.#audience.beat()
+    return this.#readers.successor?.snapshot() ?? this.#log.snapshot(this.#record)
   }
 
   /** While it waits here another node may go on with it, whose record says so. */
@@ -187,7 +181,7 @@ export class Driver implements Run, ExecutionHost, Followed {
   forward (run: Run): void {
     // A resume that is being prepared may go on with what is kept here, see handOver().
     if (!this.isReserved) this.agents.close()
-    this.#audience.end()
+    this.audience.end()
     this.#readers.forward(run)
     run.ended.then((record) => {
       this.agents.close()
@@ -261,7 +255,7 @@ export class Driver implements Run, ExecutionHost, Followed {
       const result = await runs.update(key, { version, fence, op }, { state: 'running' })
       if (result.kind === 'ok') this.#record = result.record
       else this.end({ kind: 'lost' })
-      this.#audience.changed()
+      this.audience.changed()
       return result.kind === 'ok'
     } catch (error) {
       this.#logger.warn({ err: error }, 'a run could not begin')
@@ -355,6 +349,7 @@ export class Driver implements Run, ExecutionHost, Followed {
   /** Nothing more is promised: the caller is told so if that is allowed, everybody else comes again and asks the store. */
   #drop (mayTell: boolean): void {
     const lease = this.#lease
+    this.#isGivenUp = true
     lease?.drop()
     const isTold = mayTell && lease?.isCurrent(performance.now()) === true
     if (isTold) {
@@ -387,8 +382,8 @@ export class Driver implements Run, ExecutionHost, Followed {
       if (endsLog) this.topic.end()
       this.#readers.end()
     }
-    this.#audience.changed()
-    if (isClosed) this.#audience.end()
+    this.audience.changed()
+    if (isClosed) this.audience.end()
     else this.#readers.elsewhere(true)
     this.#host.onIdle(this, isClosed)
     if (isClosed) this.#closed.resolve(this.#record)
@@ -403,7 +398,7 @@ export class Driver implements Run, ExecutionHost, Followed {
   async #onAbandoned (): Promise<void> {
     if (!this.isActive) return
     // Those that we have not heard of: each counts from now on, for as long as it says so.
-    for (const node of await this.#host.remoteReaders(this.#record)) this.#audience.join(node)
+    for (const node of await this.#host.remoteReaders(this.#record)) this.audience.join(node)
     if (this.#readers.size === 0) this.end({ kind: 'interrupted', why: 'disconnect' })
   }
 }

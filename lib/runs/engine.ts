@@ -360,8 +360,8 @@ export class RunEngine {
   #onMessage (message: NodeMessage): void {
     const { shelf, gates } = this.#parts
     switch (message.kind) {
-      case 'follow':
-      case 'leave': shelf.driver(message.run.id)?.follow(message.node, message.kind === 'follow'); break
+      case 'follow': shelf.driver(message.run.id)?.audience.join(message.node); break
+      case 'leave': shelf.driver(message.run.id)?.audience.leave(message.node); break
       case 'stop': this.#stopper.stopHere(message.run, message.cause); break
       case 'turn': gates.wake(message.owner, message.session)
     }
@@ -371,7 +371,7 @@ export class RunEngine {
     const { gates, store, node, leases, channel, shelf } = this.#parts
     gates.beat()
     channel.open()
-    for (const driver of shelf.drivers) driver.beat()
+    for (const driver of shelf.drivers) driver.audience.beat()
     this.#following.beat()
     // A beat that fails is followed by the next one; a node that can not beat for a lease is rightly taken for dead.
     store.nodes.beat(node, leases.leaseMs).catch(() => {})

@@ -31,7 +31,9 @@ export class Resumer {
   async resume (run: Run, spec: ResumeSpec): Promise<ResumeResult> {
     const { store } = this.#parts
     const { key } = run.record
-    const record = await store.runs.get(key)
+    let record = await store.runs.get(key)
+    // Its owner here knows of the pause before anybody goes on from it.
+    if (record?.state === 'waiting' && await this.#untilTold(key)) record = await store.runs.get(key)
     if (record?.state !== 'waiting') return { kind: 'not-waiting', run }
     const all = await store.interrupts.list(key)
     const open = all.filter(({ state }) => state === 'open' || state === 'expired')
@@ -50,6 +52,7 @@ export class Resumer {
 
   /** Ends a waiting run. False when it does not wait any more. */
   async end ({ key }: RunRecord, cause: Cause): Promise<boolean> {
+    await this.#untilTold(key)
     return await this.#reserved(key, async () => {
       const takenAt = performance.now()
       const ownership = await this.#acquire(key)
@@ -80,6 +83,14 @@ export class Resumer {
       if (!keepsLease) await this.#giveBack(ownership)
       throw error
     }
+  }
+
+  /** A pause may be stored and not yet told by the execution that paused. True when there was something to wait for. */
+  async #untilTold ({ id }: RunKey): Promise<boolean> {
+    const driver = this.#parts.shelf.driver(id)
+    if (driver?.isActive !== true) return false
+    await driver.settled()
+    return true
   }
 
   /** While its next execution is prepared the run's record is ahead of its driver, which nobody may take for stale. */

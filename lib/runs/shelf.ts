@@ -116,6 +116,11 @@ export class Shelf {
     const known = this.#atHand(record.key)
     if (known === undefined) return await this.#read(record)
     if (!(known instanceof StoredRun)) {
+      if (known.isGivenUp) {
+        // Its last frames leave with this tick, and its topic then: what the store holds may be something else.
+        await new Promise<void>((resolve) => { setImmediate(resolve) })
+        return await this.#read(record)
+      }
       if (known.record.version < record.version) known.adopt(record)
       return known
     }

@@ -43,6 +43,7 @@ export class StoredRun implements Run, Followed {
   }
 
   snapshot (): Snapshot | undefined {
+    if (this.#readers.successor !== undefined) return this.#readers.successor.snapshot()
     if (this.fold === undefined) return undefined
     const snapshot = this.fold.snapshot(this.topic.stored, this.#record)
     return { epoch: this.topic.epochAt(snapshot.seq), ...snapshot }
