@@ -1,11 +1,11 @@
 import { type Topic } from '../bus/index.ts'
-import { type RunPatch, type RunRecord } from '../stores/index.ts'
+import { type RunRecord } from '../stores/index.ts'
 import { type Audience } from './audience.ts'
 import { closeExecution, type ClosedExecution } from './closing.ts'
 import { deferred } from './deferred.ts'
 import { type ConnectOptions, type Connection } from './disconnect.ts'
 import { type DriverHost } from './driver-host.ts'
-import { abortReason, causeOf, stateOf, type Cause } from './ending.ts'
+import { abortReason, causeOf, endTimes, stateOf, type Cause } from './ending.ts'
 import { BARRIER_OVERFLOW, STORE_UNAVAILABLE } from './errors.ts'
 import { Execution, type ExecutionHost } from './execution.ts'
 import { FlowControl } from './flow.ts'
@@ -295,7 +295,7 @@ export class Driver implements Run, ExecutionHost, Followed {
       return
     }
     const result = await this.#log.commit(this.#record, {
-      patch: { state: stateOf(end), ...isPaused ? {} : { end: endRecord, ...this.#endTimes() } },
+      patch: { state: stateOf(end), ...isPaused ? {} : { end: endRecord, ...endTimes(this.#spec?.keepMs) } },
       interrupts,
       closeInterrupts: !isPaused
     })
@@ -310,12 +310,6 @@ export class Driver implements Run, ExecutionHost, Followed {
     this.#logger.info({ end: end.kind, state: this.#record.state }, isPaused ? 'the run waits' : 'the run has ended')
     this.#observer?.ended(observedEnd(end))
     this.#finish(isClosed, isClosed || canRebuild)
-  }
-
-  #endTimes (): Pick<RunPatch, 'endedAt' | 'expiresAt'> {
-    const endedAt = Date.now()
-    const keepMs = this.#spec?.keepMs
-    return { endedAt, ...keepMs !== undefined && { expiresAt: endedAt + keepMs } }
   }
 
   #tell (): void {

@@ -1,5 +1,5 @@
 import { RunInterrupted, type InterruptSource, type Normaliser, type Pending, type Usage } from '../agent/index.ts'
-import { type InterruptRecord, type RunEndRecord, type RunState } from '../stores/index.ts'
+import { type InterruptRecord, type RunEndRecord, type RunPatch, type RunState } from '../stores/index.ts'
 import { failureOf } from './errors.ts'
 import { type ExecutionOutcome } from './execution.ts'
 import { type ExecutionEnd, type InterruptedBy, type RunFailure } from './protocol.ts'
@@ -81,6 +81,12 @@ export function endRecordOf (end: ExecutionEnd): RunEndRecord {
     case 'failed': return { kind: end.kind, code: end.error.code, message: end.error.message }
     default: return { kind: end.kind }
   }
+}
+
+/** When a run that ends now has ended, and when it may be forgotten. */
+export function endTimes (keepMs: number | undefined): Pick<RunPatch, 'endedAt' | 'expiresAt'> {
+  const endedAt = Date.now()
+  return { endedAt, ...keepMs !== undefined && { expiresAt: endedAt + keepMs } }
 }
 
 function sourceOf (cause: Cause): InterruptSource {

@@ -24,11 +24,11 @@ import { Resumer } from './resumer.ts'
 import { type Run } from './run.ts'
 import { announceChange } from './run-channel.ts'
 import { Shelf } from './shelf.ts'
+import { endAll, type CloseOptions } from './shutdown.ts'
 import { type Idempotency, type ResumeResult, type ResumeSpec, type RunSpec, type StartResult } from './spec.ts'
 import { Starter } from './starter.ts'
 import { Stopper } from './stopper.ts'
 import { ticketOf } from './ticket-data.ts'
-import { within } from './within.ts'
 import { MAX_AHEAD_MS } from './writer.ts'
 
 /** Options of a {@link RunEngine}. */
@@ -52,17 +52,6 @@ export interface EngineOptions {
   /** Who watches the runs. @default nobody */
   readonly observer?: EngineObserver | undefined
 }
-
-/** How an engine is closed. */
-export interface CloseOptions {
-  /** Milliseconds for everything that runs. @default 5000 */
-  readonly timeoutMs?: number
-  /** What runs is interrupted at once, or gets three quarters of the time to finish first. @default 'interrupt' */
-  readonly running?: 'interrupt' | 'finish'
-}
-
-/** Of the time to close, what `finish` leaves to the runs. */
-const FINISH_PART = 0.75
 
 /** How a run is stopped. */
 export interface StopOptions {
@@ -280,17 +269,13 @@ export class RunEngine {
    * instances that were kept for them. A second call waits for the first.
    */
   close ({ timeoutMs = 5_000, running = 'interrupt' }: CloseOptions = {}): Promise<void> {
-    this.#closed ??= this.#close(timeoutMs, running)
+    this.#closed ??= this.#close({ timeoutMs, running })
     return this.#closed
   }
 
-  async #close (timeoutMs: number, running: 'interrupt' | 'finish'): Promise<void> {
+  async #close ({ timeoutMs, running }: Required<CloseOptions>): Promise<void> {
     this.#isClosing = true
-    const until = performance.now() + timeoutMs
-    if (running === 'finish') await within(Math.floor(timeoutMs * FINISH_PART), this.#allSettled())
-    const leftMs = Math.max(0, Math.floor(until - performance.now()))
-    await within(leftMs, this.#interruptAll(leftMs))
-    await this.#handOver()
+    await endAll(this.#parts, this.#starting, { timeoutMs, running })
     this.#parts.leases.close()
     this.#parts.channel.close()
     this.#following.close()
@@ -326,35 +311,6 @@ export class RunEngine {
   async #recordOf (key: RunKey): Promise<RunRecord | undefined> {
     await this.#starting.get(key.id)?.catch(() => {})
     return await this.#parts.store.runs.get(key)
-  }
-
-  async #allSettled (): Promise<void> {
-    await Promise.allSettled(this.#starting.values())
-    await Promise.all([...this.#parts.shelf.drivers].map(async (driver) => { if (driver.isActive) await driver.settled() }))
-  }
-
-  async #interruptAll (graceMs: number): Promise<void> {
-    await Promise.allSettled(this.#starting.values())
-    await Promise.all([...this.#parts.shelf.drivers].map(async (driver) => {
-      if (driver.isActive) {
-        // Half the time for the agents, half for the store and the readers.
-        driver.end({ kind: 'interrupted', why: 'shutdown' }, Math.floor(graceMs / 2))
-        await driver.settled()
-      }
-      // What waits goes on elsewhere or not at all.
-      await driver.agents.close()
-    }))
-  }
-
-  /** What could not end in time is given up, so that other nodes may end it at once. */
-  async #handOver (): Promise<void> {
-    const { shelf, store, logger } = this.#parts
-    const late = [...shelf.drivers].filter(({ isActive }) => isActive)
-    for (const driver of late) driver.abandon()
-    const released = await Promise.allSettled(late.map(({ record }) => store.leases.release(record.key, record.fence)))
-    for (const result of released) {
-      if (result.status === 'rejected') logger.warn({ err: result.reason }, 'a lease could not be given back; it runs out by itself')
-    }
   }
 
   #onMessage (message: NodeMessage): void {

@@ -54,13 +54,17 @@ export class Gates {
 
   /** Takes a run out of its session's queue, whoever put it there, and wakes the next one. Idempotent. */
   async leave (owner: Owner, session: string, id: string): Promise<void> {
-    const head = await this.withdraw(owner, session, id)
+    const head = await this.#takeOut(owner, session, id)
     this.wake(owner, session)
     if (head !== undefined && !head.parked) this.#options.onTurn?.(owner, session, head)
   }
 
   /** The same for a queue in which nobody waits for his turn. */
-  async withdraw (owner: Owner, session: string, id: string): Promise<GateHolder | undefined> {
+  async withdraw (owner: Owner, session: string, id: string): Promise<void> {
+    await this.#takeOut(owner, session, id)
+  }
+
+  async #takeOut (owner: Owner, session: string, id: string): Promise<GateHolder | undefined> {
     this.forget(owner, session, id)
     return await insist(() => this.#options.gates.leave(owner, session, id), LEAVE_PATIENCE_MS)
   }

@@ -1,5 +1,5 @@
 export type { Census } from './census.ts'
-export { RunEngine, type CloseOptions, type EngineOptions, type StopOptions } from './engine.ts'
+export { RunEngine, type EngineOptions, type StopOptions } from './engine.ts'
 export type { Run } from './run.ts'
 export type {
   DisconnectPolicy, ExecutionSpec, Idempotency, InterruptProblem, ReplayLimits, ResumeClaim, ResumeResult, ResumeSpec, RunSpec, StartResult
@@ -13,3 +13,4 @@ export type { RunLogger } from './logger.ts'
 export type { EngineObserver, ObservedEnd, RunObserver, StartingRun } from './observer.ts'
 export { checkNamed } from './interrupts.ts'
 export { OUTCOME_UNKNOWN, ProtocolTakenError, RunLimitError, StorageLimitError } from './errors.ts'
+export { type CloseOptions } from './shutdown.ts'
