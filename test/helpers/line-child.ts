@@ -11,7 +11,7 @@ export class LineChild {
   readonly #interface: Interface
 
   constructor (t: Test, script: URL, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    const flags = ['--import', 'tsx', '--conditions=fastify-agents:source']
+    const flags = script.pathname.endsWith('.ts') ? ['--import', 'tsx', '--conditions=fastify-agents:source'] : []
     const child = this.process = spawn(process.execPath, [...flags, fileURLToPath(script), ...args], {
       stdio: ['pipe', 'pipe', 'inherit'], env: { PATH: process.env['PATH'], ...env }
     })
