@@ -204,7 +204,6 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     this.#trim(Math.max(0, this.#backlog.bytes - bytes))
   }
 
-  /** Ends every reader with `closed`; what is kept stays. */
   endReaders (): void {
     for (const view of this.#backlog.views) for (const reader of view.readers.open()) reader.finish('closed')
     for (const subscription of this.#subscriptions) subscription.close()

@@ -53,6 +53,8 @@ export interface Topic {
   wake (): void
   /** No more events: readers get what is left, then `end('complete')`. A second call does nothing. */
   end (): void
+  /** Ends every reader with `closed`: each may come again with its cursor. What is kept stays. */
+  endReaders (): void
   /** Attaches a sink; what is there already is written before this returns. */
   attach (options: AttachOptions): Attachment
   /** Reads as objects instead of bytes. */

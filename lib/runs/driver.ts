@@ -70,7 +70,6 @@ export class Driver implements Run, ExecutionHost, Followed {
   }
 
   get record (): RunRecord { return this.#readers.successor?.record ?? this.#record }
-  get last (): number { return this.topic.last }
   get fold (): FoldKeeper | undefined { return this.#log.fold }
   get topic (): Topic { return this.#log.topic }
   get ended (): Promise<RunRecord> { return this.#closed.promise }

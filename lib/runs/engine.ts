@@ -102,7 +102,7 @@ export class RunEngine {
     })
     const { slots, storedBytes } = ownerLimits(options.limits, gates, store.index)
     const following = this.#following = new Following({
-      signals: store.signals, presence: store.presence, channel, node, logger, ttlMs: leaseMs, sync: (key) => shelf.sync(key)
+      signals: store.signals, presence: store.presence, channel, node, logger, ttlMs: leaseMs, patienceMs, sync: (key) => shelf.sync(key)
     })
     const shelf: Shelf = new Shelf({ bus, store, protocols, following, starting: this.#starting })
     const host: DriverHost = {

@@ -1,3 +1,4 @@
+import { type Topic } from '../bus/index.ts'
 import { type JsonValue, type LogEvent, type Presence, type RunKey, type RunRecord, type SignalHandler, type Signals, type Unsubscribe } from '../stores/index.ts'
 import { type RunLogger } from './logger.ts'
 import { type NodeChannel } from './node-channel.ts'
@@ -6,8 +7,7 @@ import { readRunMessage } from './run-channel.ts'
 /** A run that somebody reads here and another node executes, or may execute next. */
 export interface Followed {
   readonly record: RunRecord
-  /** Sequence of the last event that is here. */
-  readonly last: number
+  readonly topic: Topic
   /** Takes what another node has stored; false where it does not go on from what is here. */
   take (fence: number, events: readonly LogEvent[]): boolean
 }
@@ -21,6 +21,8 @@ export interface FollowingOptions {
   readonly logger: RunLogger
   /** Milliseconds for which this node counts as one with readers; renewed at each beat. */
   readonly ttlMs: number
+  /** Milliseconds without a look into the store after which readers are sent away with their cursor: what is stored may be told elsewhere. */
+  readonly patienceMs: number
   /** Brings the run up to what the store holds, whoever has written it. */
   sync (key: RunKey): Promise<void>
 }
@@ -58,6 +60,8 @@ export class Follower implements SignalHandler {
   #subscription: Promise<Unsubscribe> | undefined
   #syncing: Promise<void> | undefined
   #isDue = false
+  /** Since when the store could not be looked into. */
+  #blindSince: number | undefined
 
   constructor (options: FollowingOptions, run: Followed, active: Set<Follower>) {
     this.#options = options
@@ -92,7 +96,7 @@ export class Follower implements SignalHandler {
     switch (read?.kind) {
       case undefined: break
       case 'events': if (!this.#run.take(read.fence, read.events)) this.#look(); break
-      case 'stored': if (read.seq > this.#run.last) this.#look(); break
+      case 'stored': if (read.seq > this.#run.topic.last) this.#look(); break
       case 'record': this.#look()
     }
   }
@@ -136,12 +140,23 @@ export class Follower implements SignalHandler {
       this.#isDue = false
       try {
         await sync(key)
+        this.#blindSince = undefined
       } catch (error) {
         // The next beat looks again.
         logger.debug({ err: error, runId: key.id }, 'a run of another node could not be looked up')
+        this.#sendAwayInTime()
       }
     }
     const { node: owner } = this.#run.record
     if (owner !== before && owner !== node && this.#active.has(this)) channel.send(owner, { kind: 'follow', run: key, node })
+  }
+
+  #sendAwayInTime (): void {
+    const now = performance.now()
+    this.#blindSince ??= now
+    if (now - this.#blindSince < this.#options.patienceMs) return
+    this.#blindSince = undefined
+    this.#options.logger.warn({ runId: this.#run.record.key.id }, 'a run of another node could not be followed any more; its readers are sent away')
+    this.#run.topic.endReaders()
   }
 }

@@ -45,8 +45,8 @@ export class Reaper {
     try {
       await this.#sweep()
     } catch (error) {
+      if (!this.#wasAway) this.#options.logger.warn({ err: error }, 'looking for lost runs fails; it is tried again at each beat')
       this.#wasAway = true
-      this.#options.logger.warn({ err: error }, 'looking for lost runs failed')
     }
     this.#isSweeping = false
   }

@@ -32,7 +32,6 @@ export class StoredRun implements Run, Followed {
 
   get record (): RunRecord { return this.#readers.successor?.record ?? this.#record }
   get ended (): Promise<RunRecord> { return this.#closed.promise }
-  get last (): number { return this.topic.last }
 
   settled (): Promise<RunRecord> {
     return this.#readers.successor?.settled() ?? this.#settled.promise

@@ -133,3 +133,47 @@ t.test('an owner may append from inside a write', async (t) => {
   t.strictSame(second.seqs, range(1, 61))
   t.equal(topic.oldest, 58)
 })
+
+t.test('what its owner holds back is delivered when he lets it, to bytes and objects alike, whole and once', async (t) => {
+  const { topic } = makeTopic(t)
+  let isCertain = true
+  topic.mayDeliver = () => isCertain
+  const sink = new Recorder()
+  topic.attach({ view: lines(), sink })
+  const seen: unknown[] = []
+  const reading = (async () => { for await (const item of topic.subscribe({ signal: AbortSignal.timeout(60_000) })) if (seen.push('id' in item ? item.id : item) === 2) break })()
+  topic.append({ data: 'a' })
+  await delivered()
+  isCertain = false
+  topic.append({ data: 'b' })
+  for (let n = 0; n < 40; n++) topic.append({ data: 'x'.repeat(1024) })
+  const late = new Recorder()
+  topic.attach({ view: lines(), sink: late })
+  await delivered()
+  t.strictSame(sink.seqs, [1], 'not even the 32 KB that leave at once')
+  t.strictSame(late.seqs, [], 'nor what is replayed')
+  t.equal(seen.length, 1)
+  isCertain = true
+  topic.wake()
+  await delivered()
+  t.strictSame(sink.seqs, range(1, 42))
+  t.strictSame(late.seqs, range(1, 42))
+  await reading
+  t.strictSame(seen, [`${topic.epoch}.1`, `${topic.epoch}.2`])
+})
+
+t.test('readers that are sent away may come again, and the topic goes on', async (t) => {
+  const { topic } = makeTopic(t)
+  const sink = new Recorder()
+  topic.attach({ view: lines(), sink })
+  topic.append({ data: 'a' })
+  await delivered()
+  topic.endReaders()
+  t.strictSame([sink.seqs, sink.ends, topic.readers], [[1], [['closed', 1]], 0])
+  topic.append({ data: 'b' })
+  const again = new Recorder()
+  topic.attach({ view: lines(), sink: again, after: { seq: 1 } })
+  await delivered()
+  t.strictSame(again.seqs, [2])
+  t.strictSame(sink.seqs, [1])
+})

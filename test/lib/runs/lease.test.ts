@@ -1,6 +1,7 @@
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { LeaseKeeper } from '../../../lib/runs/lease.ts'
+import { type RunProtocol } from '../../../lib/runs/index.ts'
 import { memoryStore, type RenewResult, type Store } from '../../../lib/stores/index.ts'
 import { envelope } from '../../helpers/envelope-protocol.ts'
 import { ledger, ledgerView } from '../../helpers/ledger-protocol.ts'
@@ -10,14 +11,33 @@ import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 
 const LEASE_MS = 3_000
 
+/** The ledger, with something that happens after each event was told to the log and before it is delivered. */
+function interruptedLedger (afterEvent: () => void): RunProtocol {
+  return {
+    ...ledger as RunProtocol,
+    project: (run, execution) => {
+      const projection = ledger.project(run, execution)
+      return {
+        open: (emit) => { projection.open(emit) },
+        next: (event, emit) => {
+          projection.next(event, emit)
+          afterEvent()
+        },
+        close: (end, emit) => { projection.close(end, emit) }
+      }
+    }
+  }
+}
+
 /** A clock for the store, the monotonic clock and the timers alike. */
-function fakeTime (t: Test): { pass (ms: number): Promise<void>, readonly now: () => number } {
+function fakeTime (t: Test): { pass (ms: number): Promise<void>, jump (ms: number): void, readonly now: () => number } {
   let now = 1_000_000
   mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   t.intercept(performance, 'now', { value: () => now })
   t.teardown(() => { mock.timers.reset() })
   return {
     now: () => now,
+    jump (ms) { now += ms },
     async pass (ms) {
       now += ms
       mock.timers.tick(ms)
@@ -36,6 +56,48 @@ async function twoNodes (t: Test): Promise<{ readonly time: ReturnType<typeof fa
   return { time, store, a, b }
 }
 
+/** A node whose process can stand still after its next event. */
+async function pausingNode (t: Test) {
+  const time = fakeTime(t)
+  const memory = memoryStore({ now: time.now })
+  t.teardown(() => memory.close())
+  let afterEvent: (() => void) | undefined
+  const protocol = interruptedLedger(() => {
+    const pause = afterEvent
+    afterEvent = undefined
+    pause?.()
+  })
+  const { engine, plan } = makeEngine(t, { store: memory, node: 'a', leaseMs: LEASE_MS })
+  const agent = new ScriptedAgent()
+  const run = runOf(await engine.start(specOf(agent, { protocol })))
+  const own = new Reader(run, ledgerView('full'), { upTo: 'last', lossless: true })
+  const execution = await agent.called()
+  return {
+    store: { plan, memory },
+    time: {
+      pauseAfterNext: (ms: number, meanwhile = () => {}) => {
+        afterEvent = () => {
+          time.jump(ms)
+          meanwhile()
+        }
+      }
+    },
+    a: {
+      run,
+      own,
+      async say (text: string) {
+        execution.text(text).catch(() => {})
+        for (let i = 0; i < 20; i++) await turn()
+      }
+    }
+  }
+}
+
+const textsOf = (reader: Reader): string[] => reader.lines.map((line) => {
+  const { kind, text } = JSON.parse(line.slice(line.indexOf('{'))) as { readonly kind: string, readonly text?: string }
+  return text ?? kind
+})
+
 t.test('a lease that is renewed lasts', async (t) => {
   const { time, store, a, b } = await twoNodes(t)
   const agent = new ScriptedAgent()
@@ -47,6 +109,33 @@ t.test('a lease that is renewed lasts', async (t) => {
   execution.finish()
   t.equal((await run.ended).state, 'completed')
   t.equal(b.plan.count('leases.takeover'), 0)
+})
+
+t.test('what was said under a lease that runs out before it is delivered waits until the lease is certain, and is told then', async (t) => {
+  const { time, store, a } = await pausingNode(t)
+  const { own, say } = a
+  await say('one')
+  time.pauseAfterNext(LEASE_MS + 1)
+  const renewals = store.plan.hold('leases.renew')
+  await say('two')
+  t.same(textsOf(own), ['started', 'one'], 'the process stood still: another node may have taken the run over')
+  renewals.release()
+  for (let i = 0; i < 20; i++) await turn()
+  t.same(textsOf(own), ['started', 'one', 'two'], 'nobody had')
+})
+
+t.test('what was said under a lease that another node has taken before it is delivered is never told', async (t) => {
+  const { time, store, a } = await pausingNode(t)
+  const { own, say, run } = a
+  await say('one')
+  time.pauseAfterNext(LEASE_MS + 1, () => {
+    store.memory.leases.takeover(run.record.key, { node: 'b', op: 'b', ms: LEASE_MS })
+  })
+  await say('two')
+  for (let i = 0; i < 20; i++) await turn()
+  t.same(textsOf(own), ['started', 'one'])
+  t.equal((await run.ended).state, 'lost')
+  t.same(textsOf(own), ['started', 'one'])
 })
 
 t.test('the run of a dead node is ended by another one within the lease, and its owner tells nothing when it wakes', async (t) => {

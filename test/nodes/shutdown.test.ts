@@ -1,0 +1,52 @@
+import t from 'tap'
+import { nodesTests, numbersOf, range, restOf, saidIn, untilSaid } from './nodes.ts'
+
+const test = nodesTests(t)
+
+test('a server that closes interrupts its runs, and a client that comes to another one has the whole stream', async (t, { a, b }) => {
+  const own = await a.run('rolled', 'count 10000 20')
+  const told = await untilSaid(own, '5 ')
+  const closed = a.terminate()
+  const whole = [...told, ...await restOf(own)]
+  t.match(whole.at(-1), { type: /RUN_(FINISHED|ERROR)/ })
+  t.equal(await closed, 'closed')
+  const again = await restOf(await b.join('rolled', told.at(-1)?.id))
+  t.same([...told, ...again], whole)
+})
+
+test('a server that lets its runs finish sends readers away with a cursor, and another one goes on from there', async (t, { a, b }) => {
+  const own = await a.run('finished', 'count 100 20')
+  const told = await untilSaid(own, '5 ')
+  const there = await b.join('finished')
+  const closed = a.terminate()
+  const mine = [...told, ...await restOf(own)]
+  const rest = mine.at(-1)?.type === 'RUN_FINISHED' ? [] : await restOf(await b.join('finished', mine.at(-1)?.id))
+  const whole = [...mine, ...rest]
+  t.match(whole.at(-1), { type: 'RUN_FINISHED' })
+  t.equal(saidIn(whole), `${range(1, 100).join(' ')} `)
+  t.same(numbersOf(whole), range(1, whole.length))
+  t.same(await restOf(there), whole)
+  t.equal(await closed, 'closed')
+}, { onShutdown: 'finish', shutdownMs: 10_000 })
+
+test('in a rolling restart a client that goes from server to server misses and repeats nothing', async (t, { a, b, another }) => {
+  const own = await b.run('rolling', 'count 300 20')
+  const seen = await untilSaid(own, '5 ')
+  await own.destroy()
+  const visit = async (node: typeof a): Promise<void> => {
+    const stream = await node.join('rolling', seen.at(-1)?.id)
+    const leaving = untilSaid(stream, `${seen.length + 10} `)
+    seen.push(...await leaving)
+    const closed = node.terminate()
+    seen.push(...await restOf(stream))
+    t.equal(await closed, 'closed')
+  }
+  await visit(a)
+  const c = await another()
+  await visit(c)
+  const d = await another()
+  seen.push(...await restOf(await d.join('rolling', seen.at(-1)?.id)))
+  t.match(seen.at(-1), { type: 'RUN_FINISHED' })
+  t.equal(saidIn(seen), `${range(1, 300).join(' ')} `)
+  t.same(numbersOf(seen), range(1, seen.length))
+})
