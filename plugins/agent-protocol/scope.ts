@@ -71,7 +71,8 @@ export async function findTask (scope: TaskScope, owner: Owner, taskId: string):
 
 /** What only this process knows of a task. */
 export function localStateOf ({ placeOf, cancelling }: TaskScope, { record }: Pick<Run, 'record'>): LocalState {
-  return { isQueued: placeOf.get(record.key.id)?.isQueued === true, isCancelling: cancelling.has(record.key.id) }
+  const place = placeOf.get(record.key.id)
+  return { isExecuting: place !== undefined, isQueued: place?.isQueued === true, isCancelling: cancelling.has(record.key.id) }
 }
 
 /** A member of a query string, once. @throws AGT_ERR_TASK_INVALID_QUERY */

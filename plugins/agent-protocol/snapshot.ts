@@ -11,6 +11,8 @@ export type SnapshotBody = Record<string, unknown> & { readonly task_id: string,
 
 /** What only this process knows of a task. */
 export interface LocalState {
+  /** Is executed here, or about to be. */
+  readonly isExecuting: boolean
   /** Waits for a free place to run. */
   readonly isQueued: boolean
   readonly isCancelling: boolean
@@ -40,8 +42,11 @@ export async function openInterrupts (interrupts: InterruptStore, record: RunRec
 }
 
 /** The status of a task, with what this process knows. */
-export function reportedStatus (record: RunRecord, { isQueued }: LocalState): TaskStatus {
-  return isQueued && record.state === 'running' ? 'pending' : statusOf(record)
+export function reportedStatus (record: RunRecord, { isExecuting, isQueued }: LocalState): TaskStatus {
+  const { state } = record
+  if (isQueued && !isEnded(state)) return 'pending'
+  // Answered a moment ago, its record still says that it waits.
+  return isExecuting && state === 'waiting' ? 'running' : statusOf(record)
 }
 
 /** The body of a snapshot: the reference's members, and ours beside them. */
@@ -51,9 +56,12 @@ export function snapshotBody (record: RunRecord, open: readonly InterruptRecord[
   const error = errorOf(record)
   const stopReason = record.state === 'completed' ? stopReasonOf(record.end?.code) : undefined
   const { parentSessionId, userId } = submissionOf(record)
+  const reported = reportedStatus(record, local)
+  // All was answered, on another node: it is about to go on there.
+  const status = reported === 'awaiting_confirm' && open.length === 0 ? 'running' : reported
   return {
     task_id: record.clientId,
-    status: reportedStatus(record, local),
+    status,
     ...error !== undefined && { error: error.error, code: error.code },
     ...result !== undefined && {
       result: result.text,
@@ -61,7 +69,7 @@ export function snapshotBody (record: RunRecord, open: readonly InterruptRecord[
       ...result.usage !== undefined && { usage: result.usage }
     },
     ...stopReason !== undefined && { stop_reason: stopReason },
-    ...record.state === 'waiting' && !isHeld(record) && pendingBody(open),
+    ...status === 'awaiting_confirm' && pendingBody(open),
     agent_id: record.agent,
     session_id: taskDetailOf(record).sessionId,
     ...userId !== undefined && { user_id: userId },

@@ -1,14 +1,16 @@
 import { type Run } from '../../lib/runs/index.ts'
+import { isEnded } from '../../lib/stores/index.ts'
 import { isHeld } from './ending.ts'
 import { lookUp, type TaskScope } from './scope.ts'
+import { openInterrupts } from './snapshot.ts'
 
-/** Milliseconds between two looks at a task that another node executes. */
-const REMOTE_POLL_MS = 1_000
+/** Milliseconds between two looks at a task of which nobody tells when it goes on. */
+const LOOK_AGAIN_MS = 1_000
+/** Milliseconds until a task that was answered on another node is seen to go on there. */
+const GOING_ON_MS = 50
 
 /** Waits until a task is over or asks for an answer; undefined when the time is up, the client has left, or the server closes. */
 export async function waitForTask (scope: TaskScope, first: Run, timeoutMs: number, left: Promise<void>): Promise<Run | undefined> {
-  const { engine } = scope.host
-  const { owner } = first.record.key
   const end = performance.now() + timeoutMs
   let run = first
   let isOver = false
@@ -21,20 +23,19 @@ export async function waitForTask (scope: TaskScope, first: Run, timeoutMs: numb
   scope.closing.addEventListener('abort', stop, { once: true })
   try {
     for (;;) {
-      if (isSettled(run)) return run
+      const pause = await pauseOf(scope, run)
+      if (pause === undefined) return run
       const rest = end - performance.now()
       if (isOver || rest <= 0) return undefined
-      const isLocal = run.record.node === engine.node
-      if (isLocal && !isHeld(run.record)) run.settled().then(() => { wake() })
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, isLocal && !isHeld(run.record) ? rest : Math.min(rest, REMOTE_POLL_MS)).unref()
+      const woken = new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, Math.min(rest, pause)).unref()
         wake = () => {
           clearTimeout(timer)
           resolve()
         }
       })
-      if ((isLocal && !isHeld(run.record)) || isSettled(run)) continue
-      run = await lookUp(scope, owner, first.record.clientId) ?? run
+      await (pause === Infinity ? followed(scope, run, woken, () => { wake() }) : woken)
+      if (!isOver && !isEnded(run.record.state)) run = await lookUp(scope, first.record.key.owner, first.record.clientId) ?? run
     }
   } finally {
     wake()
@@ -42,6 +43,25 @@ export async function waitForTask (scope: TaskScope, first: Run, timeoutMs: numb
   }
 }
 
-function isSettled ({ record }: Run): boolean {
-  return record.state !== 'pending' && record.state !== 'running' && !isHeld(record)
+/** Milliseconds until the task must be looked at again; without an end where it says so itself, undefined where nothing is to be waited for. */
+async function pauseOf (scope: TaskScope, { record }: Run): Promise<number | undefined> {
+  const { key, state } = record
+  if (isEnded(state)) return undefined
+  // Answered a moment ago, its record still says that it waits.
+  if (state !== 'waiting' || scope.placeOf.has(key.id)) return Infinity
+  if (isHeld(record)) return LOOK_AGAIN_MS
+  const open = await openInterrupts(scope.host.store.interrupts, record)
+  return open.length > 0 ? undefined : GOING_ON_MS
+}
+
+/** Until the task has settled, or `woken`. What another node executes is followed meanwhile. */
+async function followed ({ host: { engine }, options }: TaskScope, run: Run, woken: Promise<void>, wake: () => void): Promise<void> {
+  // Who waits is no reader: where a task ends with its last reader he must not come and go as one.
+  const connection = run.record.node !== engine.node && options.onDisconnect === 'continue' ? run.connect() : undefined
+  run.settled().then(wake)
+  try {
+    await woken
+  } finally {
+    connection?.close()
+  }
 }
