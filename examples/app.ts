@@ -4,6 +4,7 @@ import { type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import Fastify, { type FastifyInstance } from 'fastify'
 import agUi from 'fastify-agents/ag-ui'
+import agentProtocol from 'fastify-agents/agent-protocol'
 import agents from 'fastify-agents/agents'
 import eventStream from 'fastify-agents/event-stream'
 import { type Store } from 'fastify-agents/stores'
@@ -15,6 +16,8 @@ export interface ServerOptions extends TeamOptions {
   readonly logLevel?: string
   /** Where runs, logs and approvals are kept; closed with the server. @default memory */
   readonly store?: Store | undefined
+  /** Where the files of tasks stand; kept there. @default a temporary directory, which goes with the server */
+  readonly tasksDir?: string | undefined
 }
 
 /** Builds the example's server; the caller listens and closes. */
@@ -47,6 +50,8 @@ export async function buildServer (options: ServerOptions): Promise<FastifyInsta
   })
   // A page that was reloaded, or lost its connection, has this long to come back before its run is interrupted.
   await app.register(agUi, { enableReasoning: true, onDisconnect: { graceMs: 30_000 } })
+  // `/tasks` for programs, and the classic agentprotocol.ai v1 under /ap/v1, over the same tasks.
+  await app.register(agentProtocol, { ...options.tasksDir !== undefined && { workspaceRoot: options.tasksDir } })
   await app.register(eventStream)
   await app.register(pageRoutes)
 

@@ -43,7 +43,7 @@ const SUGGESTIONS: Readonly<Record<string, Static<typeof Suggestion>[]>> = {
   ]
 }
 
-/** Adds `GET /` for `index.html`, `GET /page/<name>` for each file beside it, and `GET /agents`. Needs `app.agents`. */
+/** Adds `GET /` for `index.html`, `GET /page/<name>` for each file beside it, and `GET /page/agents`. Needs `app.agents`. */
 export const pageRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const folder = new URL('page/', import.meta.url)
   for (const name of await readdir(folder)) {
@@ -55,7 +55,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox = async (app) => {
   }
 
   const { registry } = app.agents
-  app.get('/agents', { schema: { summary: 'List the agents and what to try with them', tags: ['page'], response: { 200: AgentList } } }, () => ({
+  app.get('/page/agents', { schema: { summary: 'List the agents and what to try with them', tags: ['page'], response: { 200: AgentList } } }, () => ({
     agents: registry.ids.map((id) => ({ id, ...registry.describe(id) ?? { name: id }, suggestions: SUGGESTIONS[id] ?? [] }))
   }))
 }

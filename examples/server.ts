@@ -5,6 +5,8 @@
 //
 //   a page           GET  /                      try it all here
 //   AG-UI            POST /agui/run              what the page uses, and yours will
+//   Agent Protocol   POST /tasks                 other programs, at the root
+//   agentprotocol v1 POST /ap/v1/agent/tasks     the classic protocol, over the same tasks
 //   your own topics  GET  /events/:topic         orders, logs, notifications
 //   description      GET  /openapi.json
 //   health, metrics  GET  /livez, /readyz, /metrics
@@ -28,7 +30,7 @@ const dataDir = process.env.DATA_DIR
 const model = chooseModel()
 const store = dataDir === undefined || dataDir === '' ? undefined : await openStore(join(dataDir, 'runs'))
 const folder = process.env.FILES_DIR ?? (store === undefined ? await mkdtemp(join(tmpdir(), 'fastify-agents-')) : join(`${dataDir}`, 'files'))
-const app = await buildServer({ folder, model, store, logLevel: process.env.LOG_LEVEL ?? 'info' })
+const app = await buildServer({ folder, model, store, tasksDir: store === undefined ? undefined : join(`${dataDir}`, 'tasks'), logLevel: process.env.LOG_LEVEL ?? 'info' })
 
 closeWithGrace({ delay: 10_000 }, async ({ err }) => {
   if (err !== undefined) app.log.error({ err }, 'closing after an error')

@@ -261,7 +261,7 @@ function showAgents () {
 async function loadAgents () {
   for (let failures = 1; ; failures++) {
     try {
-      return (await askJson('/agents')).agents
+      return (await askJson('/page/agents')).agents
     } catch (error) {
       if (error instanceof Refusal) throw error
       onConnection('lost')

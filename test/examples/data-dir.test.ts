@@ -56,6 +56,34 @@ t.test('with DATA_DIR, a server that was killed finds threads, streams and pendi
   t.not((open.events.at(-1)?.['outcome'] as { type?: string } | undefined)?.type, 'interrupt', 'and is not asked for any more')
 })
 
+t.test('with DATA_DIR, a server that was killed finds its tasks again: what they told, their files, and what they wait for', { timeout: 100_000 }, async (t) => {
+  const path = await dataDir(t)
+  const ask = async (port: number, verb: 'GET' | 'POST', route: string, body?: object): Promise<Record<string, unknown>> =>
+    await (await connect(verb, route, { port, ...body !== undefined && { body } })).json() as Record<string, unknown>
+  const read = async (port: number, route: string): Promise<string> => await (await connect('GET', route, { port })).text()
+  const first = await start(t, path)
+  await ask(first.port, 'POST', '/tasks', { task_id: 'sum', agent_id: 'calculator', input: 'What is 6*7?', context: { detail: 'verbose' } })
+  await ask(first.port, 'GET', '/tasks/sum/wait')
+  const told = await read(first.port, '/tasks/sum/events')
+  await ask(first.port, 'POST', '/tasks', { task_id: 'list', agent_id: 'files', input: 'write list.txt: beta' })
+  const form = '--b\r\ncontent-disposition: form-data; name="file"; filename="notes.txt"\r\n\r\nkept\r\n--b--\r\n'
+  const upload = await connect('POST', '/tasks/list/artifacts', { port: first.port, body: form, headers: { 'content-type': 'multipart/form-data; boundary=b' } })
+  const { artifact_id: artifactId } = await upload.json() as { artifact_id: string }
+  const asked = await ask(first.port, 'GET', '/tasks/list/wait')
+  t.equal(asked['status'], 'awaiting_confirm')
+  await first.server.kill()
+
+  const second = await start(t, path)
+  t.equal(await read(second.port, '/tasks/sum/events'), told, 'byte for byte')
+  t.match(await ask(second.port, 'GET', '/tasks/list/wait'), asked)
+  t.equal(await read(second.port, `/tasks/list/artifacts/${artifactId}`), 'kept')
+  const decisions = (asked['pending_confirms'] as { toolCallId: string }[]).map(({ toolCallId }) => ({ toolCallId, approved: true }))
+  t.match(await ask(second.port, 'POST', '/tasks/list/resume', { decisions }), { status: 'running' })
+  t.match(await ask(second.port, 'GET', '/tasks/list/wait'), { status: 'success' })
+  t.equal(await readFile(join(path, 'files', 'list.txt'), 'utf8'), 'beta')
+  t.match(await ask(second.port, 'POST', '/tasks/list/resume', { decisions }), { code: 'not_awaiting' })
+})
+
 t.test('a second server on the same DATA_DIR says in one sentence that it is taken', async (t) => {
   const path = await dataDir(t)
   const first = await start(t, path)

@@ -44,7 +44,7 @@ t.test('no file of the page is a build\'s work or names another host', async (t)
 t.test('the agents are listed with what to try', async (t) => {
   const app = await build(t)
   app.agents.registry.register('plain', () => undefined)
-  const { agents } = (await app.inject('/agents')).json() as { agents: { id: string, name: string, description?: string, suggestions: { title: string, text: string }[] }[] }
+  const { agents } = (await app.inject('/page/agents')).json() as { agents: { id: string, name: string, description?: string, suggestions: { title: string, text: string }[] }[] }
   t.strictSame(agents.map(({ id, name }) => [id, name]), [['guide', 'guide'], ['calculator', 'calculator'], ['files', 'files'], ['plain', 'plain']])
   t.strictSame(agents.map(({ suggestions }) => suggestions.length), [2, 1, 3, 0])
 })

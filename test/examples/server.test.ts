@@ -86,8 +86,12 @@ t.test('every route is described', async (t) => {
   const { openapi, paths } = JSON.parse(await answer.text()) as { openapi: string, paths: Record<string, Record<string, unknown>> }
   t.equal(openapi, '3.1.0')
   t.strictSame(Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`)).sort(), [
-    'GET /agents', 'GET /events/{topic}', 'POST /agui/connect', 'POST /agui/connect/{agentId}', 'POST /agui/run', 'POST /agui/run/{agentId}',
-    'POST /agui/stop/{threadId}', 'POST /events/{topic}'
+    'DELETE /tasks/{taskId}', 'GET /agents', 'GET /ap/v1/agent/tasks', 'GET /ap/v1/agent/tasks/{task_id}', 'GET /ap/v1/agent/tasks/{task_id}/artifacts',
+    'GET /ap/v1/agent/tasks/{task_id}/artifacts/{artifact_id}', 'GET /ap/v1/agent/tasks/{task_id}/steps', 'GET /ap/v1/agent/tasks/{task_id}/steps/{step_id}',
+    'GET /events/{topic}', 'GET /page/agents', 'GET /tasks', 'GET /tasks/{taskId}', 'GET /tasks/{taskId}/artifacts', 'GET /tasks/{taskId}/artifacts/{artifactId}',
+    'GET /tasks/{taskId}/events', 'GET /tasks/{taskId}/wait', 'POST /agui/connect', 'POST /agui/connect/{agentId}', 'POST /agui/run', 'POST /agui/run/{agentId}',
+    'POST /agui/stop/{threadId}', 'POST /ap/v1/agent/tasks', 'POST /ap/v1/agent/tasks/{task_id}/artifacts', 'POST /ap/v1/agent/tasks/{task_id}/steps', 'POST /events/{topic}',
+    'POST /tasks', 'POST /tasks/{taskId}/artifacts', 'POST /tasks/{taskId}/cancel', 'POST /tasks/{taskId}/resume'
   ])
 })
 
