@@ -20,6 +20,7 @@ import { type OwnerLimits, ownerLimits } from './owner-limits.ts'
 import { type EngineParts } from './parts.ts'
 import { type RunProtocol } from './protocol.ts'
 import { Reaper } from './reaper.ts'
+import { type Restart, Restarter } from './restarter.ts'
 import { Resumer } from './resumer.ts'
 import { type Run } from './run.ts'
 import { announceChange } from './run-channel.ts'
@@ -70,6 +71,7 @@ export class RunEngine {
   readonly #starter: Starter
   readonly #admission: Admission
   readonly #resumer: Resumer
+  readonly #restarter: Restarter
   readonly #stopper: Stopper
   readonly #following: Following
   readonly #ownsStore: boolean
@@ -133,6 +135,7 @@ export class RunEngine {
     this.#resumer = new Resumer(this.#parts)
     this.#stopper = new Stopper(this.#parts, this.#resumer)
     this.#starter = new Starter(this.#parts, admission, this.#stopper)
+    const restarter = this.#restarter = new Restarter(this.#parts)
     this.#reaper = new Reaper({
       store,
       gates,
@@ -140,6 +143,7 @@ export class RunEngine {
       node,
       leaseMs,
       protocols,
+      restart: async (taken, takenAt) => await restarter.restart(taken, takenAt),
       onReaped: async (record) => {
         observer?.reaped?.(record)
         await shelf.refresh(record).catch(() => {})
@@ -152,11 +156,15 @@ export class RunEngine {
     return this.#parts.node
   }
 
-  /** Makes a protocol known, so that its lost runs are ended here; starting a run does it too. @throws AGT_ERR_RUN_PROTOCOL_TAKEN */
-  register (protocol: RunProtocol): void {
+  /**
+   * Makes a protocol known, so that its lost runs are ended here, or begun again by `restart`; starting a run does the former too. Of
+   * several ways to restart, the first that can is taken. @throws AGT_ERR_RUN_PROTOCOL_TAKEN
+   */
+  register (protocol: RunProtocol, restart?: Restart): void {
     const known = this.#protocols.get(protocol.name)
     if (known !== undefined && known !== protocol) throw new ProtocolTakenError(protocol.name)
     this.#protocols.set(protocol.name, protocol)
+    if (restart !== undefined) this.#restarter.add(protocol.name, restart)
     if (this.#isClosing) return
     this.#parts.leases.start()
     this.#parts.channel.open()
@@ -331,7 +339,8 @@ export class RunEngine {
     this.#following.beat()
     // A beat that fails is followed by the next one; a node that can not beat for a lease is rightly taken for dead.
     store.nodes.beat(node, leases.leaseMs).catch(() => {})
-    this.#reaper.sweep()
+    // What is lost now is for those to end, or to begin again, who stay.
+    if (!this.#isClosing) this.#reaper.sweep()
   }
 
   async #bindToNode ({ key }: RunRecord): Promise<void> {

@@ -1,5 +1,6 @@
 export type { Census } from './census.ts'
 export { RunEngine, type EngineOptions, type StopOptions } from './engine.ts'
+export type { Restart } from './restarter.ts'
 export type { Run } from './run.ts'
 export type {
   DisconnectPolicy, ExecutionSpec, Idempotency, InterruptProblem, ReplayLimits, ResumeClaim, ResumeResult, ResumeSpec, RunSpec, StartResult

@@ -20,6 +20,8 @@ export interface ReaperOptions {
   readonly leaseMs: number
   /** The protocols that this node serves: it ends no others' runs (R13). */
   readonly protocols: ReadonlyMap<string, RunProtocol>
+  /** Begins a run again that was just taken over; false where it can not. `takenAt`: the monotonic clock before it was taken. @default no run is */
+  restart? (ownership: Ownership, takenAt: number): Promise<boolean>
   /** A run was ended; its readers on this node want to see that. Must not reject. */
   onReaped (record: RunRecord): Promise<void>
 }
@@ -69,21 +71,31 @@ export class Reaper {
   async #take (key: RunKey, how: 'takeover' | 'acquire'): Promise<void> {
     const { store, node, leaseMs, protocols } = this.#options
     const protocol = protocols.get(key.protocol)
+    const takenAt = performance.now()
     const taken = await store.leases[how](key, { node, op: randomUUID(), ms: leaseMs })
     const isOurs = taken.kind === 'taken' || taken.kind === 'acquired'
     // The store was asked for runs of our protocols only.
-    if (isOurs && protocol !== undefined) await this.#end(protocol, taken, how === 'acquire')
+    if (isOurs && protocol !== undefined) await this.#decide(protocol, taken, { takenAt, isOrphan: how === 'acquire' })
   }
 
-  async #end (protocol: RunProtocol, { record, fence, last }: Ownership, isOrphan: boolean): Promise<void> {
-    const { store } = this.#options
-    const { key } = record
+  /** What becomes of a run that is ours now. */
+  async #decide (protocol: RunProtocol, taken: Ownership, { takenAt, isOrphan }: { readonly takenAt: number, readonly isOrphan: boolean }): Promise<void> {
+    const { store, restart } = this.#options
+    const { record, fence } = taken
     const unknown = await this.#abandonClaims(record, fence)
-    if (record.state === 'waiting' && !isOrphan && unknown.length === 0) {
+    const isWaiting = record.state === 'waiting'
+    if (isWaiting && !isOrphan && unknown.length === 0) {
       // Its resume died before it had claimed anything: it waits on.
-      await store.leases.release(key, fence)
+      await store.leases.release(record.key, fence)
       return
     }
+    if (!isWaiting && unknown.length === 0 && await restart?.(taken, takenAt) === true) return
+    await this.#end(protocol, taken)
+  }
+
+  async #end (protocol: RunProtocol, { record, fence, last }: Ownership): Promise<void> {
+    const { store } = this.#options
+    const { key } = record
     // A log that has ended with its pause takes nothing more: whoever answers is told by the record.
     const told = isClosed(protocol, record) ? [] : protocol.lost(record, NODE_LOST)
     const events = told.map(({ data, event, level }, index) => logEvent(last + 1 + index, data, event, level))

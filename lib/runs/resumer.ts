@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Decision } from '../agent/index.ts'
 import { type InterruptRecord, type Ownership, type RunKey, type RunRecord } from '../stores/index.ts'
-import { drive } from './drive.ts'
 import { type Driver } from './driver.ts'
 import { type Cause } from './ending.ts'
 import { answerOf, type ClaimPorts, Claims } from './interrupts.ts'
@@ -11,7 +10,7 @@ import { type EngineParts } from './parts.ts'
 import { type Run } from './run.ts'
 import { type Slot } from './slots.ts'
 import { type ExecutionSpec, type InterruptProblem, type ReplayLimits, type ResumeResult, type ResumeSpec } from './spec.ts'
-import { StoredRun } from './stored-run.ts'
+import { takeUp } from './take-up.ts'
 
 /** Milliseconds for which a waiting run's lease is asked for again when the store fails. */
 const ACQUIRE_PATIENCE_MS = 500
@@ -57,7 +56,7 @@ export class Resumer {
       const takenAt = performance.now()
       const ownership = await this.#acquire(key)
       if (ownership === undefined) return false
-      const driver = await this.#driver(ownership, ENDING_REPLAY)
+      const driver = await takeUp(this.#parts, ownership, ENDING_REPLAY)
       if (driver === undefined) {
         await this.#giveBack(ownership)
         return false
@@ -118,7 +117,7 @@ export class Resumer {
     const { gates, node } = this.#parts
     const { record, fence } = ownership
     const { key, session } = record
-    const driver = await this.#driver(ownership, spec.replay)
+    const driver = await takeUp(this.#parts, ownership, spec.replay)
     if (driver === undefined) {
       await this.#giveBack(ownership)
       return { kind: 'not-waiting', run }
@@ -141,20 +140,6 @@ export class Resumer {
 
   #observe ({ key, agent, trace }: RunRecord, isResumed: boolean): RunObserver | undefined {
     return this.#parts.observer?.starting?.({ id: key.id, protocol: key.protocol, agent, isResumed, ...trace !== undefined && { trace } })
-  }
-
-  /** The run's driver: the one that paused here, or a new one on what the store holds. */
-  async #driver ({ record, last }: Ownership, replay: ReplayLimits): Promise<Driver | undefined> {
-    const { shelf, protocols } = this.#parts
-    const here = shelf.driver(record.key.id)
-    if (here !== undefined && here.topic.last === last) return here
-    const run = here === undefined ? await shelf.load(record) : await shelf.replace(here, record)
-    const protocol = protocols.get(record.key.protocol)
-    if (!(run instanceof StoredRun) || protocol === undefined) return undefined
-    const driver = drive(this.#parts, protocol, record, run.topic, replay, run.fold)
-    shelf.add(driver)
-    here?.handOver(driver)
-    return driver
   }
 
   async #giveBack ({ record, fence }: Ownership): Promise<void> {

@@ -1,7 +1,7 @@
 import { type Run } from '../../lib/runs/index.ts'
 import { denyAll } from './decisions.ts'
 import { resumeWith } from './resume.ts'
-import { type Caller, type PauseWatch, type TaskScope } from './scope.ts'
+import { ownerAsCaller, type PauseWatch, type TaskScope } from './scope.ts'
 import { openInterrupts } from './snapshot.ts'
 
 /** Milliseconds after a pause's end at which it is looked at, so that the store's clock has passed it too. */
@@ -54,9 +54,7 @@ export class Pauses implements PauseWatch {
     if (!open.some(({ state }) => state === 'expired')) return
     log.info({ taskId: clientId }, 'a pause of a task has lasted too long')
     if (options.onConfirmExpiry === 'cancel') return await host.engine.stop(run)
-    const { id, tenant } = key.owner
-    const caller: Caller = { owner: key.owner, principal: id === undefined ? undefined : { id, ...tenant !== undefined && { tenant } } }
-    const result = await resumeWith(this.#scope, run, caller, denyAll(open.map(({ pending }) => pending)))
+    const result = await resumeWith(this.#scope, run, ownerAsCaller(key.owner), denyAll(open.map(({ pending }) => pending)))
     // Nobody is there to go on with it.
     if (result.kind === 'no-agent') await host.engine.stop(run)
   }

@@ -10,6 +10,7 @@ import { Pauses } from './expiry.ts'
 import { type AgentProtocolOptions, resolveAgentProtocolOptions } from './options.ts'
 import { Places } from './places.ts'
 import { taskProtocol } from './protocol.ts'
+import { restarting } from './restart.ts'
 import { registerRoutes } from './routes.ts'
 import { type PauseWatch, type TaskScope } from './scope.ts'
 import { acceptUploads } from './upload.ts'
@@ -23,7 +24,6 @@ const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInst
   if (options.agentFactory === undefined && host.registry.ids.length === 0) {
     throw new InvalidOptionError('agentFactory', 'absent', 'no agent is registered, so that a factory is needed')
   }
-  host.engine.register(taskProtocol)
   const { heartbeatMs, writeTimeoutMs, streamTimeoutMs } = options
   const hub = new SseHub({
     heartbeatMs,
@@ -53,6 +53,8 @@ const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInst
     closing: closing.signal
   }
   const pauses = scope.pauses = new Pauses(scope)
+
+  host.engine.register(taskProtocol, restarting(scope))
 
   // Runs first: their terminals still reach streams and waits, which then end by themselves.
   app.addHook('preClose', async () => {

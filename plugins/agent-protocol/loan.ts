@@ -31,6 +31,8 @@ export class AgentLoan {
   #request: AgentRequest | undefined
   #lease: AgentLease | undefined
   #record: RunRecord | undefined
+  /** Chosen before its turn, and how its request is told to stop. */
+  #early: { readonly agent: Agent, readonly stop: AbortController } | undefined
 
   constructor (scope: TaskScope, options: LoanOptions) {
     this.#scope = scope
@@ -39,12 +41,19 @@ export class AgentLoan {
 
   /** Waits for the place and chooses; what it throws fails the task. */
   readonly make = async (signal: AbortSignal): Promise<Agent> => {
-    const { submission, caller, userId, place, decisions } = this.#options
+    const { place, decisions } = this.#options
     await place.ready(signal)
-    this.#request = agentRequest(submission, { principal: caller.principal, userId, signal, decisions })
-    const agent = tellingDecisions(await this.#choose(this.#request), decisions ?? [])
+    const agent = tellingDecisions(this.#takeEarly(signal) ?? await this.#chosen(signal), decisions ?? [])
     const { hitlEnabled, maxAutoDenyRounds } = this.#scope.options
     return hitlEnabled ? agent : autoDenied(agent, maxAutoDenyRounds)
+  }
+
+  /** Whether the agent may be given the same input again after a crash. Chooses it already; `settle` gives it back. */
+  async isRestartable (): Promise<boolean> {
+    const stop = new AbortController()
+    const agent = await this.#chosen(stop.signal)
+    this.#early = { agent, stop }
+    return agent.capabilities?.restartable === true
   }
 
   /** Fills the context, once the agent was chosen. */
@@ -61,6 +70,19 @@ export class AgentLoan {
     this.#record = record
     this.#options.place.leave()
     this.#release()
+  }
+
+  #takeEarly (signal: AbortSignal): Agent | undefined {
+    if (this.#early === undefined) return undefined
+    const { agent, stop } = this.#early
+    signal.addEventListener('abort', () => { stop.abort(signal.reason) }, { once: true })
+    return agent
+  }
+
+  async #chosen (signal: AbortSignal): Promise<Agent> {
+    const { submission, caller, userId, decisions } = this.#options
+    this.#request = agentRequest(submission, { principal: caller.principal, userId, signal, decisions })
+    return await this.#choose(this.#request)
   }
 
   async #choose (request: AgentRequest): Promise<Agent> {

@@ -56,6 +56,12 @@ export async function callerOf ({ host }: TaskScope, request: FastifyRequest): P
   return { principal, owner: ownerOf(principal) }
 }
 
+/** Whose task it is, where nobody asks. */
+export function ownerAsCaller (owner: Owner): Caller {
+  const { id, tenant } = owner
+  return { owner, principal: id === undefined ? undefined : { id, ...tenant !== undefined && { tenant } } }
+}
+
 /** The caller's task, if it is one. */
 export async function lookUp ({ host }: TaskScope, owner: Owner, taskId: string): Promise<Run | undefined> {
   // What cannot have been submitted is not asked for.

@@ -25,7 +25,7 @@ const tools = approving([{
 }])
 const agent: Agent = {
   name: 'worker',
-  capabilities: { ...tools.capabilities },
+  capabilities: tools.capabilities ?? {},
   async * stream (input, context) {
     const last = input.messages.at(-1)
     const [, count, ms] = /^count (\d+) (\d+)$/.exec(last === undefined ? '' : textOf(last)) ?? []
@@ -41,7 +41,9 @@ const agent: Agent = {
 const client = new Redis(url, { maxRetriesPerRequest: null, ...commandTimeoutMs !== undefined && { commandTimeout: commandTimeoutMs } })
 const store = redisStore({ client, prefix })
 const app = Fastify({ logger: { level: 'warn', stream: process.stderr } })
-const shared: AgentsPluginOptions = { agents: { worker: agent }, store, leaseMs: 1_500, storeTimeoutMs: 1_000, ...host }
+/** The same, and it may be begun again. */
+const tireless: Agent = { name: 'tireless', capabilities: { ...agent.capabilities, restartable: true }, stream: agent.stream }
+const shared: AgentsPluginOptions = { agents: { worker: agent, tireless }, defaultAgent: 'worker', store, leaseMs: 1_500, storeTimeoutMs: 1_000, ...host }
 await app.register(agents, shared)
 await app.register(agUi, { onDisconnect: 'continue', writeTimeoutMs: 60_000 })
 await app.register(agentProtocol)

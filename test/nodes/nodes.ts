@@ -26,11 +26,14 @@ export interface NodeSettings {
 /** Milliseconds a run belongs to its node in these tests. */
 export const LEASE_MS = 1_500
 
-/** An AG-UI event with the position it has. */
+/** An event of a stream with the position it has. */
 export interface SeenEvent {
   readonly id: string | undefined
   readonly type: string
+  /** What is said, in AG-UI. */
   readonly delta?: string
+  /** The same, of a task. */
+  readonly text?: string
   readonly [member: string]: unknown
 }
 
@@ -129,10 +132,10 @@ export async function restOf (client: SseClient): Promise<SeenEvent[]> {
 
 /** Reads a stream until it has said `text`. */
 export async function untilSaid (client: SseClient, text: string): Promise<SeenEvent[]> {
-  return eventsIn(await client.until(({ data }) => data !== undefined && (JSON.parse(data) as SeenEvent).delta === text))
+  return eventsIn(await client.until(({ data }) => data !== undefined && saidIn([JSON.parse(data) as SeenEvent]) === text))
 }
 
-/** The numbers in cursors (`<epoch>.<number>`). */
+/** The numbers in cursors (`<epoch>.<number>`, or the number alone). */
 export function numbersOf (events: readonly SeenEvent[]): number[] {
   return events.map(({ id = '' }) => Number(id.slice(id.lastIndexOf('.') + 1)))
 }
@@ -144,5 +147,5 @@ export function range (first: number, count: number): number[] {
 
 /** What was said, in one text. */
 export function saidIn (events: readonly SeenEvent[]): string {
-  return events.map(({ delta = '' }) => delta).join('')
+  return events.map(({ delta, text }) => delta ?? text ?? '').join('')
 }

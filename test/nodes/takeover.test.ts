@@ -1,5 +1,6 @@
 import t from 'tap'
-import { eventsIn, numbersOf, range, restOf, saidIn, nodesTests, untilSaid } from './nodes.ts'
+import { connect } from '../helpers/sse-client.ts'
+import { eventsIn, nodesTests, numbersOf, range, restOf, saidIn, type SeenEvent, untilSaid } from './nodes.ts'
 
 const test = nodesTests(t)
 
@@ -28,6 +29,22 @@ test('the thread of a killed node is free again', async (t, { a, b }) => {
   const next = await restOf(await b.run('freed', 'count 3 1', { runId: 'second' }))
   t.match(next.at(-1), { type: 'RUN_FINISHED' })
   t.equal(saidIn(next), '1 2 3 ')
+})
+
+test('a task of a killed node is begun again on the other one if its agent may be, and is lost if not', async (t, { a, b }) => {
+  const submit = (task: string, agent: string) => a.ask('POST', '/tasks', { task_id: task, agent_id: agent, input: 'count 100 20', context: { detail: 'full' } })
+  t.match(await submit('again', 'tireless'), { status: 200 })
+  t.match(await submit('lost', 'worker'), { status: 200 })
+  const streams = await Promise.all(['again', 'lost'].map((id) => connect('GET', `/tasks/${id}/events`, { port: b.port })))
+  for (const stream of streams) await untilSaid(stream, '10 ')
+  await a.kill()
+  const [again, lost] = await Promise.all(streams.map(async (stream) => await restOf(stream))) as [SeenEvent[], SeenEvent[]]
+  t.match(again.at(-1), { type: 'STATUS', status: 'success' })
+  t.match(lost.at(-1), { type: 'RUN_ERROR' })
+  t.ok(saidIn(again).endsWith(`${range(1, 100).join(' ')} `), 'from the beginning')
+  t.same(numbersOf(again), range(numbersOf(again)[0] ?? 0, again.length), 'in the same log')
+  t.match(await b.ask('GET', '/tasks/again'), { body: { status: 'success', result: `${range(1, 100).join(' ')} ` } })
+  t.match(await b.ask('GET', '/tasks/lost'), { body: { status: 'error' } })
 })
 
 test('a node that was stopped past its lease and wakes up appends nothing, and tells its own caller nothing', async (t, { a, b }) => {
