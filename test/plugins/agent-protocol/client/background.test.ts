@@ -62,7 +62,7 @@ t.test('a question of a background task is asked by who waits for it, and its an
   t.strictSame(tool.ran, [{ file: 'a' }])
 })
 
-t.test('the ask policy answers also while nobody waits', async (t) => {
+t.test('the ask policy answers also while nobody waits (D20)', async (t) => {
   const tool = noted('remove')
   const { url, task } = await fakeTasks(t, approving([tool]))
   const [start, result] = tools(url, { askPolicy: 'deny' })

@@ -33,7 +33,7 @@ const services = {
 }
 
 for (const kind of ['fake', 'real'] as const) {
-  t.test(`whatever the network does, a run gives the events and the message of one that nothing happened to (${kind})`, async (t) => {
+  t.test(`whatever the network does, a run gives the events and the message of one that nothing happened to (D18, ${kind})`, async (t) => {
     const { port } = await services[kind](t, talker)
     const seen = new Set<string>()
     let count = 0

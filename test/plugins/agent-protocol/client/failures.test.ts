@@ -19,7 +19,7 @@ function failing (kind: RegExp, status: number, times: number, headers: Record<s
 }
 
 for (const status of [500, 502, 503, 504, 429, 408]) {
-  t.test(`a ${status} is tried again: at the submission, at the stream, at a look, at a resume`, async (t) => {
+  t.test(`a ${status} is tried again: at the submission, at the stream, at a look, at a resume (D19)`, async (t) => {
     const tool = noted('remove')
     for (const kind of [/^POST \/tasks$/, /events/, /^GET \/tasks\/[^/]+$/, /resume/]) {
       const { url, resumes } = await fakeTasks(t, approving([tool]), { before: failing(kind, status, 3, { 'retry-after': '0' }) })

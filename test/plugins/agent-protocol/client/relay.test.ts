@@ -43,7 +43,7 @@ t.test('a parent shows what its remote child does while it does it, under the ch
 })
 
 for (const like of ['own', 'reference'] as const) {
-  t.test(`a child's question becomes its parent's, and the parent's answer goes to the child's task (${like})`, async (t) => {
+  t.test(`a child's question becomes its parent's, and the parent's answer goes to the child's task (D20, ${like})`, async (t) => {
     const tool = noted('remove')
     const { url, task, resumes } = await fakeTasks(t, approving([tool]), { like, isSlow: true })
     const agent = asTool(remote(url))
@@ -103,7 +103,7 @@ t.test('answers that name no task, or two, are refused', async (t) => {
 })
 
 for (const stream of [true, false]) {
-  t.test(`with the policy "deny" nobody is asked, and the task goes on (streaming: ${stream})`, async (t) => {
+  t.test(`with the policy "deny" nobody is asked, and the task goes on (D20, streaming: ${stream})`, async (t) => {
     const tool = noted('remove')
     const { url, resumes } = await fakeTasks(t, approving([tool]))
     const { events, message, pending } = await run(remote(url, { askPolicy: 'deny', denyReason: 'Nobody is here.', stream }), 'remove {"file":"a"}')

@@ -43,7 +43,7 @@ t.test('the deny rules of the run go with the task, and bind it', async (t) => {
   t.strictSame(tool.ran, [])
 })
 
-t.test('headers are sent with every request, asked for anew each time, and are in nothing else', async (t) => {
+t.test('headers are sent with every request, asked for anew each time, and are in nothing else (D17)', async (t) => {
   const tool = noted('remove')
   const { url, headers, task } = await fakeTasks(t, approving([tool]))
   let count = 0

@@ -10,7 +10,7 @@ import { readByteRange } from '../../../../plugins/agent-protocol/byte-range.ts'
 import { ScriptedAgent, type ScriptedExecution } from '../../../helpers/scripted-agent.ts'
 import { buildTaskApp, type TaskApp, type TaskAppOptions } from '../../../helpers/task-app.ts'
 
-t.test('what an agent publishes and what it writes are listed, downloaded, and each task\'s own', async (t) => {
+t.test('what an agent publishes and what it writes are listed, downloaded, and each task\'s own (D21)', async (t) => {
   const { app, execution } = await running(t)
   const { context } = execution
   const published = await publish(context, { path: 'out/report.md', body: '# Report', mime: 'text/markdown' })

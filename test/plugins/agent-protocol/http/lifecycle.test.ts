@@ -35,7 +35,7 @@ t.test('a snapshot is sent once for as long as nothing changes', async (t) => {
   t.match(await app.ask('GET', '/tasks/t1', undefined, { 'if-none-match': etag }), { status: 200, body: { status: 'success' } })
 })
 
-t.test('every failure has a text and a code, and says no more than it should', async (t) => {
+t.test('every failure has a text and a code, and says no more than it should (D17)', async (t) => {
   const agents: Record<string, { readonly throws: unknown, readonly code: string, readonly error: RegExp | string }> = {
     hidden: { throws: new Error('secret'), code: 'internal_error', error: /^The agent failed\. \(error id [0-9a-f-]{36}\)$/ },
     nothing: { throws: undefined, code: 'internal_error', error: /error id/ },
@@ -74,7 +74,7 @@ t.test('an interrupted agent and one that takes too long have failed (D10)', asy
   t.match((await app.settled('slow')).body, { status: 'error', code: 'run_timeout' })
 })
 
-t.test('a task that nobody knows is answered alike on every verb', async (t) => {
+t.test('a task that nobody knows is answered alike on every verb (D9)', async (t) => {
   const app = await buildTaskApp(t, { agent: new ScriptedAgent(), subscribeGraceMs: 0 })
   const body = { error: 'task not found', code: 'task_not_found' }
   for (const id of ['t1', 'x'.repeat(100), 'a%20b', 'x:cancel', '%00']) {
@@ -169,7 +169,7 @@ t.test('a wait ends with its client', async (t) => {
   await app.settled('t1')
 })
 
-t.test('tasks are listed newest first, page by page, and filtered', async (t) => {
+t.test('tasks are listed newest first, page by page, and filtered (D21)', async (t) => {
   const agent = new ScriptedAgent()
   const app = await buildTaskApp(t, { agents: { a: agent, b: agent }, host: { defaultAgent: 'a' } })
   for (let index = 0; index < 7; index++) {
@@ -196,7 +196,7 @@ t.test('tasks are listed newest first, page by page, and filtered', async (t) =>
   t.match(await app.ask('GET', '/tasks?cursor=odd'), { status: 400, body: { code: 'invalid_cursor' } })
 })
 
-t.test('only a task that is over is deleted, and its id is free then', async (t) => {
+t.test('only a task that is over is deleted, and its id is free then (D21)', async (t) => {
   const agent = new ScriptedAgent()
   const app = await buildTaskApp(t, { agent })
   await app.submit('t1')
@@ -208,7 +208,7 @@ t.test('only a task that is over is deleted, and its id is free then', async (t)
   t.match(await app.submit('t1'), { status: 200, body: { status: 'pending' } })
 })
 
-t.test('another principal\'s task is one that does not exist', async (t) => {
+t.test('another principal\'s task is one that does not exist (D17)', async (t) => {
   const agent = new ScriptedAgent()
   const app = await buildTaskApp(t, {
     agent,
@@ -233,7 +233,7 @@ t.test('agents are listed by name', async (t) => {
   t.strictSame((await app.ask('GET', '/agents')).body, { agents: [{ agent_id: 'a', name: 'made', description: 'Does things.' }, { agent_id: 'b', name: 'b' }] })
 })
 
-t.test('a closing server ends its streams and waits, and takes no more tasks', async (t) => {
+t.test('a closing server ends its streams and waits, and takes no more tasks (D21)', async (t) => {
   const agent = new ScriptedAgent()
   const app = await serveTasks(t, { agent, host: { shutdownMs: 200 } })
   await app.submit('running')

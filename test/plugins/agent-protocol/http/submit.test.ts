@@ -124,7 +124,7 @@ t.test('without an agent for it a task fails, and says so', async (t) => {
   t.match(await settled('t1'), { status: 200, body: { status: 'error', code: 'agent_not_found', error: 'no agent for agent_id=nobody' } })
 })
 
-t.test('a busy server says when to come back', async (t) => {
+t.test('a busy server says when to come back (D21)', async (t) => {
   const agent = new ScriptedAgent()
   const { submit, ask } = await buildTaskApp(t, { agent, maxConcurrentRuns: 1, maxQueue: 1 })
   await submit('t1')
