@@ -4,8 +4,8 @@ import { type ConnectOptions, type Connection } from './disconnect.ts'
 import { type Snapshot } from './protocol.ts'
 
 /**
- * A run as this node sees it: executed here, or read from the store. One that another node executes is brought up to date by each
- * look-up, and when it is ended here because that node is gone. Made by the engine only.
+ * A run as this node sees it: executed here, or read from the store. One that another node executes is followed while somebody is
+ * connected to it, and brought up to date by each look-up besides. Made by the engine only.
  */
 export interface Run {
   /** The record as last known here. */
@@ -17,7 +17,7 @@ export interface Run {
    * Never rejects.
    */
   readonly ended: Promise<RunRecord>
-  /** Resolves with the record as soon as the run waits or is over; at once if it does already. Never rejects. */
+  /** Resolves with the record as soon as the run waits or is over; at once if it does already. Where another node executes it: while connected. Never rejects. */
   settled (): Promise<RunRecord>
   /** Counts somebody who reads the run (R18). Close it when the reader leaves, on every path. */
   connect (options?: ConnectOptions): Connection
