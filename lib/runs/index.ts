@@ -1,4 +1,5 @@
 export type { Census } from './census.ts'
+export { untilStored } from './catch-up.ts'
 export { RunEngine, type EngineOptions, type StopOptions } from './engine.ts'
 export type { Restart } from './restarter.ts'
 export type { Run } from './run.ts'

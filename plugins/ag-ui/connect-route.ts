@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Static, Type } from '@sinclair/typebox'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { type Cursor, type Gap, parseCursor } from '../../lib/bus/index.ts'
-import { type Run, type RunEngine } from '../../lib/runs/index.ts'
+import { type Run, type RunEngine, untilStored } from '../../lib/runs/index.ts'
 import { acceptsEventStream } from '../../lib/sse/index.ts'
 import { type InterruptRecord, type Owner } from '../../lib/stores/index.ts'
 import { ownerOf } from '../agents/index.ts'
@@ -37,6 +37,15 @@ export async function handleConnect (scope: AgUiScope, request: FastifyRequest, 
   const { run, open } = await look(scope, owner, input, cursor)
 
   if (run === undefined) return sendEvents(scope, reply, emptyRun(input))
+  if (cursor !== undefined) {
+    const left = new AbortController()
+    reply.raw.once('close', () => { left.abort() })
+    await untilStored(run, cursor, left.signal)
+    if (reply.raw.destroyed) {
+      reply.hijack()
+      return
+    }
+  }
   if (cursor !== undefined && isKept(run, cursor)) return followRun(scope, reply, run, { own: false, after: cursor })
   const gap = asked === '' ? undefined : missed(run, cursor)
   const isActive = isRunning(run)

@@ -19,6 +19,8 @@ export interface AppOptions extends Omit<AgUiOptions, 'agents' | 'store'> {
   readonly host?: Omit<AgentsPluginOptions, 'agents' | 'store' | 'getPrincipal'>
   /** Called before the plugins are registered. */
   readonly before?: (app: FastifyInstance) => unknown
+  /** Called after them: for other protocols beside. */
+  readonly beside?: (app: FastifyInstance) => unknown
 }
 
 /** Changes to the request that {@link TestServer.run} sends. */
@@ -55,7 +57,7 @@ export function request (input: Readonly<Record<string, unknown>> = {}): Record<
 
 /** Builds the server, without listening. */
 export async function buildApp (t: Teardown, options: AppOptions): Promise<Omit<TestServer, 'port' | 'run' | 'rejoin' | 'stop'>> {
-  const { agent, agents: named, store = memoryStore(), host, before, getPrincipal, ...rest } = options
+  const { agent, agents: named, store = memoryStore(), host, before, beside, getPrincipal, ...rest } = options
   const logs: LogLine[] = []
   const app = Fastify({ logger: { level: 'info', stream: { write: (line: string) => { logs.push(JSON.parse(line) as LogLine) } } } })
   t.teardown(async () => {
@@ -70,6 +72,7 @@ export async function buildApp (t: Teardown, options: AppOptions): Promise<Omit<
     ...host
   })
   await app.register(agUi, rest)
+  await beside?.(app)
   await app.ready()
   return {
     app,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { logEvent, memoryStore } from '../../../../lib/stores/index.ts'
+import { FaultPlan, faultyStore, logEvent, memoryStore } from '../../../../lib/stores/index.ts'
 import { checkFrames, checkOrder, typesOf, type WireEvent } from '../../../helpers/ag-ui-check.ts'
 import { eventsOf, readUntil, request, serveApp, snapshotOf, type TestServer } from '../../../helpers/ag-ui-app.ts'
 import { type ReceivedFrame, type SseClient } from '../../../helpers/sse-client.ts'
@@ -279,4 +279,28 @@ t.test('a cursor of what was told and never stored gets the snapshot and the end
     }
     t.strictSame(await (await server.rejoin({ threadId: 'thread' }, id)).rest(), [])
   }
+})
+
+t.test('a reader who was told what is not stored yet and comes back goes on behind it as soon as it is', async (t) => {
+  const memory = memoryStore()
+  const plan = new FaultPlan()
+  const agent = steered()
+  const server = await serveApp(t, { agent, onDisconnect: 'continue', store: faultyStore(memory, plan) })
+  const caller = await server.run()
+  const run = await agent.next()
+  run.say('stored')
+  const first = await readUntil(caller, isText('stored'))
+  const append = plan.hold('log.append')
+  run.say('ahead')
+  const ahead = await readUntil(caller, isText('ahead'))
+  await caller.destroy()
+  const coming = server.rejoin({ threadId: 'thread' }, ahead.at(-1)?.id)
+  await new Promise<void>((resolve) => { setTimeout(resolve, 20) })
+  append.release()
+  run.say('behind')
+  run.end()
+  const events = checkFrames(await (await coming).rest(), { whole: false })
+  t.match(events[0], { type: 'TEXT_MESSAGE_CONTENT', delta: 'behind' })
+  t.equal(events.at(-1)?.type, 'RUN_FINISHED')
+  checkFrames([...first, ...ahead], { whole: false })
 })
