@@ -1,16 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { Ajv } from 'ajv'
 import t from 'tap'
 import { textAgent } from '../../../../lib/agent/index.ts'
 import { approving, noted } from '../../../helpers/approving-agent.ts'
+import { classicMisfit } from '../../../helpers/classic-schemas.ts'
 import { ScriptedAgent } from '../../../helpers/scripted-agent.ts'
 import { buildTaskApp, type Answer, type TaskApp } from '../../../helpers/task-app.ts'
 
 const BASE = '/ap/v1/agent/tasks'
-// The bodies of agentprotocol.ai v1, required members and types.
-const schemas = JSON.parse(readFileSync(new URL('../../../fixtures/agentprotocol-v1.json', import.meta.url), 'utf8')) as Record<string, object>
-const ajv = new Ajv({ strict: false, allErrors: true })
-for (const [name, schema] of Object.entries(schemas)) ajv.addSchema(schema, name)
 
 t.test('a task is made, begun by its first step, and over after it', async (t) => {
   const agent = new ScriptedAgent()
@@ -141,7 +136,8 @@ t.test('a task that was only made is cancelled like any other', async (t) => {
 /** The body of a success that fits its schema. */
 function valid (name: string, { status, body }: Answer): Record<string, unknown> {
   if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`)
-  if (ajv.validate(name, body) !== true) throw new Error(`${ajv.errorsText()}: ${JSON.stringify(body)}`)
+  const misfit = classicMisfit(name, body)
+  if (misfit !== undefined) throw new Error(misfit)
   return body
 }
 
