@@ -24,16 +24,19 @@ export interface CuttableStore extends Store {
   cut (): Promise<void>
 }
 
+/** What a test does on every backend; it is told which one it is. */
+export type StoreTest = (t: Test, makePlace: () => Promise<StorePlace>, store: 'memory' | 'lmdb' | 'redis') => Promise<void>
+
 /** Registers a test for every backend. Where there is no Redis, its row is skipped by name. */
-export function onEachStore (t: Test, name: string, body: (t: Test, makePlace: () => Promise<StorePlace>) => Promise<void>): void {
-  t.test(`${name} (memory)`, async (t) => { await body(t, async () => memoryPlace()) })
-  t.test(`${name} (lmdb)`, async (t) => { await body(t, lmdbPlace) })
-  redisTests(t)(`${name} (redis)`, async (t, redis) => { await body(t, async () => redisPlace(redis)) })
+export function onEachStore (t: Test, name: string, body: StoreTest): void {
+  t.test(`${name} (memory)`, async (t) => { await body(t, async () => memoryPlace(), 'memory') })
+  t.test(`${name} (lmdb)`, async (t) => { await body(t, lmdbPlace, 'lmdb') })
+  redisTests(t)(`${name} (redis)`, async (t, redis) => { await body(t, async () => redisPlace(redis), 'redis') })
 }
 
 function memoryPlace (): StorePlace {
   let skew = 0
-  const store = memoryStore({ now: () => Date.now() + skew })
+  const store = memoryStore({ now: () => Date.now() + skew, maxRuns: 200_000 })
   return {
     // It outlives the engines of a test, as another process would.
     open: async () => ({ ...cuttable(store, async () => {}), isVolatile: false }),
