@@ -40,10 +40,10 @@ export function parseAnswers (body: unknown): Answers {
  * @throws AGT_ERR_TASK_NO_MATCHING_DECISION, AGT_ERR_TASK_MISSING_DECISIONS, AGT_ERR_TASK_WRONG_KIND, AGT_ERR_TASK_INVALID_DECISION
  */
 export function matchAnswers (
-  pending: readonly Pending[], { items }: Answers, options: { readonly denyRules: readonly PermissionRule[], readonly requireAll: boolean }
+  pending: readonly Pending[], { items }: Answers, options: { readonly denyRules: readonly PermissionRule[], readonly requireAll: boolean, readonly acceptRules?: boolean }
 ): MatchedAnswers {
   const resolved = resolveDecisions(pending, items.map((item) => checked(item, options.denyRules, pending)), {
-    onMissing: options.requireAll ? 'reject' : 'deny', onUnknown: 'ignore', onDuplicate: 'last', allowRules: true
+    onMissing: options.requireAll ? 'reject' : 'deny', onUnknown: 'ignore', onDuplicate: 'last', allowRules: options.acceptRules === true
   })
   const ids = new Set(pending.map(idOfPending))
   if (items.length > 0 && !items.some((item) => ids.has(idOfItem(item)))) {

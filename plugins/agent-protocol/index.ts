@@ -14,13 +14,15 @@ import { restarting } from './restart.ts'
 import { registerRoutes } from './routes.ts'
 import { type PauseWatch, type TaskScope } from './scope.ts'
 import { acceptUploads } from './upload.ts'
+import { openTaskStore } from './task-store.ts'
 import { farewell } from './views.ts'
 import { Workspaces } from './workspace.ts'
 
 const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInstance, given: AgentProtocolOptions) => {
   const options = resolveAgentProtocolOptions(given)
   if (!options.enabled) return
-  const host = hostFor(app, given)
+  const { taskStorePath } = options
+  const host = hostFor(app, taskStorePath === undefined ? given : { ...given, store: await openTaskStore(app, taskStorePath, given) })
   if (options.agentFactory === undefined && host.registry.ids.length === 0) {
     throw new InvalidOptionError('agentFactory', 'absent', 'no agent is registered, so that a factory is needed')
   }

@@ -1,9 +1,10 @@
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { InvalidOptionError, readBoolean, readChoice, readFunction, readInteger, readMs } from '../../lib/options.ts'
 import { type DisconnectPolicy, type ReplayLimits } from '../../lib/runs/index.ts'
 import { type AgentsOptions } from '../agents/options.ts'
 import { type AgentFactory } from './agent-request.ts'
 import { inOrder, type OrderedCustomizer, type RuntimeContextCustomizer } from './customizer.ts'
+import { readTaskStorePath } from './task-store.ts'
 
 /** Options of the Agent Protocol plugin. */
 export interface AgentProtocolOptions extends AgentsOptions {
@@ -25,6 +26,8 @@ export interface AgentProtocolOptions extends AgentsOptions {
   readonly requireInput?: boolean
   /** Whether a resume must answer everything that is pending; otherwise the rest is denied. @default false */
   readonly requireAllDecisions?: boolean
+  /** Whether an agent is handed the `rules` of a decision, for those that remember what was allowed. @default false */
+  readonly acceptRules?: boolean
   /** What becomes of a new task whose session a paused task keeps. @default 'reject' */
   readonly onBusySession?: 'reject' | 'queue'
   /** Which cursor counts when both are given: the query, as the reference documents, or the larger one, which browsers need. @default 'query' */
@@ -79,7 +82,12 @@ export interface AgentProtocolOptions extends AgentsOptions {
   readonly classic?: boolean
   /** Milliseconds after which a classic step is answered as `running`; the next one joins it. @default 55000 */
   readonly stepTimeoutMs?: number
-  /** Where the tasks' directories stand; they are kept until their task is deleted. @default a temporary directory, which goes with the server */
+  /**
+   * Directory in which everything is kept, as the reference's users know it: an LMDB store of the plugin's own, and the tasks' directories. `true`:
+   * `.agentscope/agent-protocol`. Not beside `store` or the `agents` plugin. @default unset
+   */
+  readonly taskStorePath?: string | true
+  /** Where the tasks' directories stand; they are kept as long as their task. @default under `taskStorePath`, else a temporary directory, which goes with the server */
   readonly workspaceRoot?: string
   /** Bytes of all published and uploaded files of a task. @default 268435456 */
   readonly maxWorkspaceBytes?: number
@@ -97,6 +105,7 @@ export interface ResolvedAgentProtocolOptions {
   readonly maxAutoDenyRounds: number
   readonly requireInput: boolean
   readonly requireAllDecisions: boolean
+  readonly acceptRules: boolean
   readonly onBusySession: 'reject' | 'queue'
   readonly resumePrecedence: 'query' | 'max'
   readonly trustContextUserId: boolean
@@ -122,6 +131,7 @@ export interface ResolvedAgentProtocolOptions {
   readonly onConfirmExpiry: 'deny' | 'cancel'
   readonly classic: boolean
   readonly stepTimeoutMs: number
+  readonly taskStorePath: string | undefined
   readonly workspaceRoot: string | undefined
   readonly maxWorkspaceBytes: number
   readonly maxArtifactBytes: number
@@ -131,6 +141,7 @@ export interface ResolvedAgentProtocolOptions {
 export function resolveAgentProtocolOptions (options: AgentProtocolOptions): ResolvedAgentProtocolOptions {
   const events = named('replay.maxEvents', options.replay?.maxEvents, 'sseReplayBufferSize', options.sseReplayBufferSize)
   const streamTimeout = named('streamTimeoutMs', options.streamTimeoutMs, 'sseTimeoutMs', options.sseTimeoutMs)
+  const taskStorePath = readTaskStorePath(options.taskStorePath)
   const maxWaitSeconds = readInteger('maxWaitSeconds', options.maxWaitSeconds, { default: 7_200, min: 1, max: 2_147_483 })
   return {
     enabled: readBoolean('enabled', options.enabled, true),
@@ -141,6 +152,7 @@ export function resolveAgentProtocolOptions (options: AgentProtocolOptions): Res
     maxAutoDenyRounds: readInteger('maxAutoDenyRounds', options.maxAutoDenyRounds, { default: 5, min: 1 }),
     requireInput: readBoolean('requireInput', options.requireInput, false),
     requireAllDecisions: readBoolean('requireAllDecisions', options.requireAllDecisions, false),
+    acceptRules: readBoolean('acceptRules', options.acceptRules, false),
     onBusySession: readChoice('onBusySession', options.onBusySession, ['reject', 'queue'], 'reject'),
     resumePrecedence: readChoice('resumePrecedence', options.resumePrecedence, ['query', 'max'], 'query'),
     trustContextUserId: readBoolean('trustContextUserId', options.trustContextUserId, false),
@@ -170,7 +182,8 @@ export function resolveAgentProtocolOptions (options: AgentProtocolOptions): Res
     onConfirmExpiry: readChoice('onConfirmExpiry', options.onConfirmExpiry, ['deny', 'cancel'], 'deny'),
     classic: readBoolean('classic', options.classic, true),
     stepTimeoutMs: readMs('stepTimeoutMs', options.stepTimeoutMs, { default: 55_000, min: 1 }),
-    workspaceRoot: readRoot(options.workspaceRoot),
+    taskStorePath,
+    workspaceRoot: readRoot(options.workspaceRoot) ?? (taskStorePath === undefined ? undefined : join(taskStorePath, 'workspaces')),
     maxWorkspaceBytes: readInteger('maxWorkspaceBytes', options.maxWorkspaceBytes, { default: 256 * 1024 * 1024, min: 1 }),
     maxArtifactBytes: readInteger('maxArtifactBytes', options.maxArtifactBytes, { default: 32 * 1024 * 1024, min: 1 })
   }

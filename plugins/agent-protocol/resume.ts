@@ -31,7 +31,7 @@ export async function resumeTask (scope: TaskScope, run: Run, caller: Caller, an
   if (answers.confirmId !== undefined && answers.confirmId !== confirmIdOf(open)) {
     throw new TaskError('stale_confirm', 'the answers are about an earlier pause of the task', { task_id: record.clientId, confirm_id: confirmIdOf(open) })
   }
-  const matched = matchAnswers(open.map(({ pending }) => pending), answers, { denyRules: submissionOf(record).denyRules, requireAll: options.requireAllDecisions })
+  const matched = matchAnswers(open.map(({ pending }) => pending), answers, { denyRules: submissionOf(record).denyRules, requireAll: options.requireAllDecisions, acceptRules: options.acceptRules })
   const result = await resumeWith(scope, run, caller, matched.decisions, request)
   if (result.kind !== 'resumed') throw refusal(scope, run, result)
   return { task_id: record.clientId, status: 'running', approved: matched.approved, denied: matched.denied, unknown_decisions: matched.unknown }

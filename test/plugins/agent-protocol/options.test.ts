@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import t from 'tap'
 import { resolveAgentProtocolOptions } from '../../../plugins/agent-protocol/options.ts'
 import { buildTaskApp } from '../../helpers/task-app.ts'
@@ -13,6 +14,7 @@ t.test('the plugin fills in its defaults', async (t) => {
     maxAutoDenyRounds: 5,
     requireInput: false,
     requireAllDecisions: false,
+    acceptRules: false,
     onBusySession: 'reject',
     resumePrecedence: 'query',
     trustContextUserId: false,
@@ -38,6 +40,7 @@ t.test('the plugin fills in its defaults', async (t) => {
     onConfirmExpiry: 'deny',
     classic: true,
     stepTimeoutMs: 55_000,
+    taskStorePath: undefined,
     workspaceRoot: undefined,
     maxWorkspaceBytes: 256 * 1024 * 1024,
     maxArtifactBytes: 32 * 1024 * 1024
@@ -51,6 +54,9 @@ t.test('it takes the reference\'s names, and refuses both names at once', async 
   t.equal(resolveAgentProtocolOptions({ maxWaitSeconds: 60 }).defaultWaitSeconds, 60, 'a wait without a timeout is no longer than the longest')
   t.strictSame(resolveAgentProtocolOptions({ onDisconnect: { graceMs: 5 } }).onDisconnect, { graceMs: 5 })
   t.equal(resolveAgentProtocolOptions({ compat: 'reference' }).isReference, true)
+  for (const value of [true, '', ' '] as const) t.equal(resolveAgentProtocolOptions({ taskStorePath: value }).taskStorePath, resolve('.agentscope/agent-protocol'))
+  t.match(resolveAgentProtocolOptions({ taskStorePath: 'x' }), { taskStorePath: resolve('x'), workspaceRoot: resolve('x/workspaces') })
+  t.equal(resolveAgentProtocolOptions({ taskStorePath: 'x', workspaceRoot: 'y' }).workspaceRoot, resolve('y'))
   t.throws(() => resolveAgentProtocolOptions({ sseReplayBufferSize: 64, replay: { maxEvents: 32 } }), { code: 'AGT_ERR_OPTION_INVALID', message: /sseReplayBufferSize/ })
   t.throws(() => resolveAgentProtocolOptions({ sseTimeoutMs: 5_000, streamTimeoutMs: 5_000 }), { code: 'AGT_ERR_OPTION_INVALID', message: /sseTimeoutMs/ })
 })
@@ -65,6 +71,7 @@ t.test('it refuses bad options by their name', async (t) => {
     maxAutoDenyRounds: [0, -1],
     requireInput: ['x'],
     requireAllDecisions: [0],
+    acceptRules: ['yes'],
     onBusySession: ['wait'],
     resumePrecedence: ['header'],
     trustContextUserId: ['x'],
@@ -91,6 +98,7 @@ t.test('it refuses bad options by their name', async (t) => {
     onConfirmExpiry: ['allow'],
     classic: ['no'],
     stepTimeoutMs: [0],
+    taskStorePath: [false, 5],
     workspaceRoot: ['', 5],
     maxWorkspaceBytes: [0],
     maxArtifactBytes: [0]

@@ -98,6 +98,19 @@ t.test('answers that cannot be used are refused, and the task waits on', async (
   t.match(await app.ask('POST', '/tasks/t1/resume', { decisions: ids.map((toolCallId) => ({ toolCallId, approved: true })), confirm_id: body.confirm_id }), { status: 200 })
 })
 
+t.test('rules that come with a decision reach the agent only where that is allowed', async (t) => {
+  const rules = [{ tool_name: 'delete', behavior: 'allow' }]
+  for (const acceptRules of [undefined, true]) {
+    const agent = approving([noted('delete')])
+    const app = await buildTaskApp(t, { agent, ...acceptRules !== undefined && { acceptRules } })
+    const [id] = await paused(app, 't1', 'delete {"path":"/a"}')
+    await app.ask('POST', '/tasks/t1/resume', { decisions: [{ toolCallId: id, approved: true, rules }] })
+    await app.settled('t1')
+    const [decision] = agent.inputs[1]?.resume ?? []
+    t.strictSame(decision?.kind === 'confirm' ? decision.rules : 'none', acceptRules === true ? rules : undefined)
+  }
+})
+
 t.test('with requireAllDecisions nothing is denied by silence', async (t) => {
   const app = await buildTaskApp(t, { agent: approving([noted('delete')]), requireAllDecisions: true })
   const ids = await paused(app, 't1', CALLS)
