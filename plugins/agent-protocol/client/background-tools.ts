@@ -7,6 +7,8 @@ export interface BackgroundToolsOptions {
   readonly name?: string
   /** Ends what looks after tasks in the background, not the tasks: the server's, when it closes. @default never */
   readonly signal?: AbortSignal
+  /** Whether a task is cancelled when the run that has started it is stopped: cancelled, timed out, left, or ended with its server. One that ends by itself stops nothing. @default false */
+  readonly cancelOnParentEnd?: boolean
 }
 
 /** Seconds that the result is waited for where the model does not say, and at most. */
@@ -23,10 +25,10 @@ const REMEMBERED = 1_000
  */
 export function backgroundTools (agent: RemoteAgent, options: BackgroundToolsOptions = {}): readonly [start: Tool, result: Tool, cancel: Tool] {
   const name = options.name ?? agent.name.replace(/[^\w-]/g, '_')
-  return [startTool(agent, name, options.signal), resultTool(agent, name), cancelTool(agent, name)]
+  return [startTool(agent, name, options), resultTool(agent, name), cancelTool(agent, name)]
 }
 
-function startTool (agent: RemoteAgent, name: string, signal: AbortSignal | undefined): Tool {
+function startTool (agent: RemoteAgent, name: string, { signal, cancelOnParentEnd = false }: BackgroundToolsOptions): Tool {
   return defineTool({
     name: `${name}_start`,
     description: `Starts a task in the background and gives its id. ${agent.description ?? ''}`.trim(),
@@ -39,6 +41,8 @@ function startTool (agent: RemoteAgent, name: string, signal: AbortSignal | unde
           sessionId: childSession(agent, runtime), runId: `${runtime.runId}#${toolCallId}`, denyRules, attributes, get, signal: callSignal, ...userId !== undefined && { userId }
         }
       })
+      // One that is over by then is not changed; what goes wrong nobody can be told any more.
+      if (cancelOnParentEnd) runtime.signal.addEventListener('abort', () => { task.cancel().catch(() => {}) }, { once: true })
       // Whoever asks for the result is told what goes wrong.
       if (agent.answersItself) task.result({ ...signal !== undefined && { signal } }).catch(() => {})
       return { task_id: task.id, status: 'running' }

@@ -107,6 +107,22 @@ t.test('an abort ends the waiting and not the task; the server\'s end ends what 
   ;(await child.called()).finish()
 })
 
+t.test('with cancelOnParentEnd a task is cancelled with the run that has started it', async (t) => {
+  for (const cancelOnParentEnd of [false, true]) {
+    const child = new ScriptedAgent()
+    const { url, task } = await fakeTasks(t, child)
+    const [start] = backgroundTools(remote(url), { cancelOnParentEnd })
+    const run = new AbortController()
+    await use(start, { prompt: 'Dig' }, context({ signal: run.signal }))
+    const execution = await child.called()
+    run.abort(new Error('stopped'))
+    if (cancelOnParentEnd) while (task().status !== 'cancelled') await once(task().changed, 'change')
+    else execution.finish()
+    while (!task().isOver) await once(task().changed, 'change')
+    t.equal(task().status, cancelOnParentEnd ? 'cancelled' : 'success')
+  }
+})
+
 t.test('a handle tells a task to its end, one reader at a time', async (t) => {
   const child = new ScriptedAgent()
   const { url } = await fakeTasks(t, child)
