@@ -60,7 +60,7 @@ export async function openArtifact ({ workspaces }: TaskScope, run: Run, id: str
 export async function uploadArtifact ({ workspaces }: TaskScope, run: Run, artifact: NewArtifact): Promise<Artifact> {
   const { record } = run
   if (isEnded(record.state)) throw new TaskError('task_finished', `task_id already finished: ${record.clientId}`, { task_id: record.clientId })
-  return await workspaces.write(submissionOf(record).workspaceId, artifact, false)
+  return await workspaces.write({ id: submissionOf(record).workspaceId, owner: record.key.owner, taskId: record.clientId }, artifact, false)
 }
 
 function logArtifact (run: Run): Artifact {

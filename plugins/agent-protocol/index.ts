@@ -17,6 +17,7 @@ import { acceptUploads } from './upload.ts'
 import { openTaskStore } from './task-store.ts'
 import { farewell } from './views.ts'
 import { Workspaces } from './workspace.ts'
+import { WorkspaceSweeper } from './workspace-sweeper.ts'
 
 const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInstance, given: AgentProtocolOptions) => {
   const options = resolveAgentProtocolOptions(given)
@@ -55,6 +56,7 @@ const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInst
     closing: closing.signal
   }
   const pauses = scope.pauses = new Pauses(scope)
+  const sweeper = new WorkspaceSweeper(scope)
 
   host.engine.register(taskProtocol, restarting(scope))
 
@@ -64,6 +66,7 @@ const plugin: FastifyPluginAsync<AgentProtocolOptions> = async (app: FastifyInst
     closing.abort()
     arrivals.close()
     pauses.close()
+    sweeper.close()
     await hub.close()
   })
 

@@ -59,9 +59,10 @@ export class AgentLoan {
   /** Fills the context, once the agent was chosen. */
   readonly prepare = async (context: RuntimeContext): Promise<void> => {
     const { workspaces } = this.#scope
-    const { workspaceId } = this.#options.submission
-    context.set(taskWorkspaceKey, { directory: () => workspaces.directory(workspaceId) })
-    context.set(publishArtifactKey, (artifact) => workspaces.write(workspaceId, artifact, true))
+    const { submission: { workspaceId: id, taskId }, caller: { owner } } = this.#options
+    const task = { id, owner, taskId }
+    context.set(taskWorkspaceKey, { directory: () => workspaces.directory(task) })
+    context.set(publishArtifactKey, (artifact) => workspaces.write(task, artifact, true))
     if (this.#request !== undefined) await prepareContext(this.#request, context, this.#scope.options.customizers)
   }
 

@@ -1,9 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, lstat, mkdir, mkdtemp, open, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { type FileHandle, lstat, mkdir, mkdtemp, open, opendir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, sep } from 'node:path'
 import { contextKey } from '../../lib/agent/index.ts'
+import { type Owner } from '../../lib/stores/index.ts'
 import { readArtifactPath } from './artifact-path.ts'
 import { TaskError } from './errors.ts'
 
@@ -45,6 +46,14 @@ export interface WorkspaceLimits {
   readonly maxArtifactBytes: number
 }
 
+/** Whose a workspace is. */
+export interface WorkspaceTask {
+  /** Name of the workspace. */
+  readonly id: string
+  readonly owner: Owner
+  readonly taskId: string
+}
+
 /** A regular file of a workspace. */
 export interface WorkspaceFile {
   readonly id: string
@@ -59,6 +68,8 @@ interface Note { readonly mime: string, readonly byAgent: boolean, readonly at: 
 const MAX_FILES = 10_000
 /** Notes beside the files: what kind they are, and who made them. */
 const NOTES = 'artifacts.json'
+/** Whose the workspace is, written when it is made. */
+const TASK = 'task.json'
 const OCTETS = 'application/octet-stream'
 
 /** The workspaces of all tasks: one directory each, under one root. */
@@ -74,18 +85,21 @@ export class Workspaces {
   }
 
   /** The directory that the agent of a task works in. */
-  async directory (id: string): Promise<string> {
-    const directory = join(await this.#base(id), 'files')
+  async directory (task: WorkspaceTask): Promise<string> {
+    const directory = await this.#files(task.id)
     await mkdir(directory, { recursive: true, mode: 0o700 })
+    const told = join(dirname(directory), TASK)
+    await writeFile(told, JSON.stringify(task), { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => { if (error.code !== 'EEXIST') throw error })
     return directory
   }
 
   /** Writes a file whole, or not at all. @throws AGT_ERR_TASK_INVALID_PATH, AGT_ERR_TASK_PAYLOAD_TOO_LARGE */
-  async write (id: string, { path: given, body, mime = OCTETS }: NewArtifact, byAgent: boolean): Promise<Artifact> {
+  async write (task: WorkspaceTask, { path: given, body, mime = OCTETS }: NewArtifact, byAgent: boolean): Promise<Artifact> {
     const path = readArtifactPath(given)
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
     if (bytes.byteLength > this.#limits.maxArtifactBytes) throw tooLarge('the file', this.#limits.maxArtifactBytes)
-    const directory = await this.directory(id)
+    const { id } = task
+    const directory = await this.directory(task)
     const others = (await this.list(id)).filter((file) => file.path !== path).reduce((sum, { size }) => sum + size, 0)
     if (others + bytes.byteLength > this.#limits.maxWorkspaceBytes) throw tooLarge('the workspace', this.#limits.maxWorkspaceBytes)
     const target = join(directory, ...path.split('/'))
@@ -101,7 +115,7 @@ export class Workspaces {
 
   /** The regular files of a task, by path. Links are not followed. */
   async list (id: string): Promise<readonly WorkspaceFile[]> {
-    const directory = join(await this.#base(id), 'files')
+    const directory = await this.#files(id)
     const files: WorkspaceFile[] = []
     const folders = ['']
     for (let folder = folders.shift(); folder !== undefined && files.length < MAX_FILES; folder = folders.shift()) {
@@ -139,7 +153,7 @@ export class Workspaces {
 
   /** Opens a file, if it is still one inside its workspace. The caller closes it. @throws AGT_ERR_TASK_ARTIFACT_NOT_FOUND */
   async open (id: string, { path }: WorkspaceFile): Promise<FileHandle> {
-    const directory = await this.directory(id)
+    const directory = await this.#files(id)
     const target = join(directory, ...path.split('/'))
     try {
       const [inside, root] = [await realpath(target), await realpath(directory)]
@@ -157,14 +171,32 @@ export class Workspaces {
     await rm(await this.#base(id), { recursive: true, force: true })
   }
 
+  /** Removes the directories of tasks that are gone, but for those that were made less than `minAgeMs` ago. */
+  async sweep (minAgeMs: number, isGone: (task: WorkspaceTask) => Promise<boolean>): Promise<void> {
+    if (this.#given === undefined && this.#root === undefined) return
+    for await (const { name } of await opendir(await this.#made())) {
+      const base = await this.#base(name)
+      const task = await readTask(join(base, TASK), minAgeMs)
+      if (task?.id === name && await isGone(task)) await rm(base, { recursive: true, force: true })
+    }
+  }
+
   /** Removes a temporary root; one that was given stays. */
   async close (): Promise<void> {
     if (this.#given === undefined && this.#root !== undefined) await rm(await this.#root, { recursive: true, force: true })
   }
 
   async #base (id: string): Promise<string> {
+    return join(await this.#made(), id)
+  }
+
+  async #files (id: string): Promise<string> {
+    return join(await this.#base(id), 'files')
+  }
+
+  async #made (): Promise<string> {
     this.#root ??= this.#given === undefined ? mkdtemp(join(tmpdir(), 'fastify-agents-')) : mkdir(this.#given, { recursive: true, mode: 0o700 }).then(() => this.#given as string) // just seen
-    return join(await this.#root, id)
+    return await this.#root
   }
 
   async #notes (id: string): Promise<Readonly<Record<string, Note>>> {
@@ -187,6 +219,16 @@ export class Workspaces {
 /** Id of the file at a path: the same for as long as it is there. */
 export function artifactId (path: string): string {
   return createHash('sha256').update(path).digest('base64url').slice(0, 22)
+}
+
+/** Whose a workspace is; undefined for one that is not old enough, and for what is none. */
+async function readTask (path: string, minAgeMs: number): Promise<WorkspaceTask | undefined> {
+  try {
+    const { mtimeMs } = await stat(path)
+    return Date.now() - mtimeMs < minAgeMs ? undefined : JSON.parse(await readFile(path, 'utf8')) as WorkspaceTask // written by directory()
+  } catch {
+    return undefined // somebody else's file, or gone meanwhile
+  }
 }
 
 async function fileAt (directory: string, path: string): Promise<WorkspaceFile | undefined> {

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type RuntimeContext } from '../../../../lib/agent/index.ts'
 import { publishArtifactKey, taskWorkspaceKey } from '../../../../plugins/agent-protocol/index.ts'
 import { readArtifactPath } from '../../../../plugins/agent-protocol/artifact-path.ts'
+import { resolveAgentProtocolOptions } from '../../../../plugins/agent-protocol/options.ts'
+import { Workspaces } from '../../../../plugins/agent-protocol/workspace.ts'
+import { WorkspaceSweeper } from '../../../../plugins/agent-protocol/workspace-sweeper.ts'
 import { readByteRange } from '../../../../plugins/agent-protocol/byte-range.ts'
 import { ScriptedAgent, type ScriptedExecution } from '../../../helpers/scripted-agent.ts'
 import { buildTaskApp, type TaskApp, type TaskAppOptions } from '../../../helpers/task-app.ts'
@@ -147,6 +150,47 @@ t.test('files go with their task, and with a server that was given no place for 
   const directory = await other.execution.context.get(taskWorkspaceKey)?.directory() ?? ''
   await other.app.app.close()
   await t.rejects(stat(directory), { code: 'ENOENT' })
+})
+
+t.test('files of tasks that the store has forgotten are removed, others are not', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'tasks-'))
+  t.teardown(() => rm(root, { recursive: true, force: true }))
+  const agent = new ScriptedAgent()
+  const app = await buildTaskApp(t, { agent, workspaceRoot: root })
+  const task = async (id: string): Promise<string> => {
+    await app.submit(id)
+    const execution = await agent.called()
+    const before = await readdir(root)
+    await publish(execution.context, { path: 'a', body: id })
+    execution.finish()
+    await app.settled(id)
+    return (await readdir(root)).find((name) => !before.includes(name)) ?? ''
+  }
+  const forget = async (id: string): Promise<void> => {
+    const record = await app.store.index.find({}, 'agent-protocol', id)
+    if (record !== undefined) await app.store.runs.delete(record.key)
+  }
+  const kept = await task('kept')
+  const gone = await task('gone')
+  const first = await task('again')
+  await mkdir(join(root, 'somebody-elses'))
+  await forget('gone')
+  await forget('again')
+  const second = await task('again')
+  const sweeper = (taskTtlMs: number): WorkspaceSweeper => {
+    const options = resolveAgentProtocolOptions({ workspaceRoot: root })
+    const made = new WorkspaceSweeper({ host: app.host, log: app.app.log, workspaces: new Workspaces(root, options), options: { ...options, taskTtlMs } })
+    t.teardown(() => { made.close() })
+    return made
+  }
+  await sweeper(86_400_000).sweep()
+  t.strictSame((await readdir(root)).sort(), [kept, gone, first, second, 'somebody-elses'].sort(), 'young ones are left alone')
+  const old = sweeper(0)
+  await Promise.all([old.sweep(), old.sweep()])
+  t.strictSame((await readdir(root)).sort(), [kept, second, 'somebody-elses'].sort())
+  app.store.index.find = () => Promise.reject(new Error('away'))
+  await old.sweep()
+  t.ok((await readdir(root)).includes(kept), 'while the store is away nothing is gone')
 })
 
 async function running (t: Test, options: Partial<TaskAppOptions> = {}, submission: Readonly<Record<string, unknown>> = {}): Promise<{ readonly app: TaskApp, readonly execution: ScriptedExecution }> {
