@@ -5,6 +5,7 @@ import { type Run } from '../../lib/runs/index.ts'
 import { TaskError } from './errors.ts'
 import { executionSpec } from './execution.ts'
 import { AgentLoan } from './loan.ts'
+import { maxResultOf } from './options.ts'
 import { type TaskDetail } from './projection.ts'
 import { submissionOf, taskProtocol } from './protocol.ts'
 import { goOn } from './resume.ts'
@@ -31,7 +32,7 @@ export async function createHeldTask (scope: TaskScope, caller: Caller, body: { 
   const place = { isQueued: false, ready: async () => {}, leave: () => {} }
   const userId = userIdOf(scope, caller, submission)
   const { prepareContext, ...spec } = executionSpec(scope, submission, new AgentLoan(scope, { submission, caller, userId, place }), userId)
-  const detail: TaskDetail = { detail: 'full', hasPayload: true, exposeErrors: scope.options.exposeErrors, sessionId: submission.sessionId, isHeld: true }
+  const detail: TaskDetail = { detail: 'full', hasPayload: true, exposeErrors: scope.options.exposeErrors, maxResult: maxResultOf(scope.options), sessionId: submission.sessionId, isHeld: true }
   const result = await scope.host.engine.start({
     ...spec,
     agent: holding,

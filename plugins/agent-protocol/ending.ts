@@ -22,19 +22,29 @@ const FAILURES: Readonly<Record<string, { readonly code: string, readonly error:
   agent: { code: 'interrupted', error: 'interrupted' }
 }
 
-/** The one event that ends a task. */
-export function terminalEvent (run: RunRecord, end: ExecutionEnd, exposeErrors: boolean): SentTaskEvent {
+/** Characters of an error that clients are told. */
+const MAX_ERROR = 8_192
+
+/** What of a task's detail its end depends on. */
+export interface EndOptions {
+  readonly exposeErrors: boolean
+  readonly maxResult?: number
+}
+
+/** The one event that ends a task. A result that would drive it out of what is kept stands in the record alone, where waits and snapshots find it. */
+export function terminalEvent (run: RunRecord, end: ExecutionEnd, { exposeErrors, maxResult = Infinity }: EndOptions): SentTaskEvent {
   const names = { taskId: run.clientId, agentId: run.agent }
   switch (end.kind) {
     case 'completed': {
       const { text, structured } = resultOf(end)
       const stopReason = stopReasonOf(end.reason)
+      const isTold = text.length + (structured === undefined ? 0 : JSON.stringify(structured).length) <= maxResult
       return {
         type: 'STATUS',
         ...names,
         status: 'success',
-        result: text,
-        ...structured !== undefined && { structuredResult: structured },
+        ...isTold && { result: text },
+        ...isTold && structured !== undefined && { structuredResult: structured },
         ...stopReason !== undefined && { stopReason }
       }
     }
@@ -58,15 +68,15 @@ export function failedEvent ({ clientId, agent }: RunRecord, { code, error }: Fa
 export function failureOf (run: RunRecord, { code, message, cause }: RunFailure, exposeErrors: boolean): Failure {
   const known = FAILURES[code]
   if (known !== undefined) return known
-  if (exposeErrors && cause instanceof Error && cause.message !== '') return { code, error: cause.message }
-  return { code, error: code === 'internal_error' ? `${message} (error id ${run.key.id})` : message }
+  if (exposeErrors && cause instanceof Error && cause.message !== '') return { code, error: cause.message.slice(0, MAX_ERROR).toWellFormed() }
+  return { code, error: code === 'internal_error' ? `${message} (error id ${run.key.id})` : message.slice(0, MAX_ERROR).toWellFormed() }
 }
 
 /** What the record keeps of an end. */
 export function endRecordOf (run: RunRecord, end: ExecutionEnd, exposeErrors: boolean): Partial<RunEndRecord> {
   if (end.kind === 'completed') return { result: resultOf(end) as unknown as JsonObject } // its members are JSON
   if (end.kind === 'cancelled' || end.kind === 'paused') return {}
-  const { error = '', code = '' } = terminalEvent(run, end, exposeErrors)
+  const { error = '', code = '' } = terminalEvent(run, end, { exposeErrors })
   return { message: error, code }
 }
 

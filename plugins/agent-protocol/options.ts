@@ -137,6 +137,16 @@ export interface ResolvedAgentProtocolOptions {
   readonly maxArtifactBytes: number
 }
 
+/** Characters of a result that a terminal event has room for: an event counts as text and as a frame, in several views. */
+export function maxResultOf ({ replay }: ResolvedAgentProtocolOptions): number {
+  return Math.floor(replay.maxBytes / 8)
+}
+
+/** Bytes that a reader which takes nothing may be behind, before it is cut with a cursor to come back with: less than what is kept. */
+export function maxLagOf ({ replay }: ResolvedAgentProtocolOptions): number {
+  return Math.floor(replay.maxBytes / 4)
+}
+
 /** Fills in defaults. @throws AGT_ERR_OPTION_INVALID */
 export function resolveAgentProtocolOptions (options: AgentProtocolOptions): ResolvedAgentProtocolOptions {
   const events = named('replay.maxEvents', options.replay?.maxEvents, 'sseReplayBufferSize', options.sseReplayBufferSize)

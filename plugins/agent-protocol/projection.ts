@@ -12,6 +12,8 @@ export interface TaskDetail {
   readonly hasPayload: boolean
   readonly exposeErrors: boolean
   readonly sessionId: string
+  /** Characters of a result that the terminal event has room for. */
+  readonly maxResult?: number
   /** The task was made without being begun, see `classic-task.ts`. */
   readonly isHeld?: boolean
 }
@@ -70,7 +72,7 @@ export class TaskProjection implements Projection {
   close (end: ExecutionEnd, emit: Emit): void {
     if (end.kind === 'paused' && this.#isSilent) return
     if (end.kind === 'paused' && end.interrupts.length > 0) this.#emit(emit, 'status', this.#pause(end.pending))
-    else this.#emit(emit, 'status', terminalEvent(this.#run, end, this.#detail.exposeErrors))
+    else this.#emit(emit, 'status', terminalEvent(this.#run, end, this.#detail))
   }
 
   /** One event a pause, whatever it waits for: the confirmations are its payload, or else what it has. */

@@ -1,8 +1,10 @@
 import { type FastifyReply } from 'fastify'
+import { type Attachment } from '../../lib/bus/index.ts'
 import { type Run } from '../../lib/runs/index.ts'
 import { isEnded } from '../../lib/stores/index.ts'
 import { type AskedCursor, startOf } from './cursor.ts'
 import { TaskError } from './errors.ts'
+import { maxLagOf } from './options.ts'
 import { type TaskScope } from './scope.ts'
 import { gapFrame, OPENING, type TaskGap, taskView, type TaskViewOptions } from './views.ts'
 
@@ -42,10 +44,13 @@ export function streamTask (scope: TaskScope, reply: FastifyReply, run: Run, opt
   })
   if (gap !== undefined) stream.noteGap(gap === 'ahead' || gap === 'invalid' ? gap : 'trimmed')
   stream.write(OPENING + (missing === undefined ? '' : gapFrame(missing)))
-  stream.follow(topic, {
+  const following: { reader?: Attachment } = {}
+  following.reader = stream.follow(topic, {
     view: taskView(options),
     after: { seq: after },
-    gap: ({ last }) => gapFrame({ ...gapOf(run, 'evicted', cursor), lastSeq: last })
+    maxLagBytes: maxLagOf(scope.options),
+    // A reader that has fallen behind was told something already, up to its cursor.
+    gap: ({ last }) => gapFrame({ ...gapOf(run, 'evicted', cursor), ...following.reader !== undefined && { fromSeq: following.reader.cursor.seq }, lastSeq: last })
   })
   return true
 }

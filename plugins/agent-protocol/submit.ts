@@ -6,6 +6,7 @@ import { statusOf } from './ending.ts'
 import { TaskError } from './errors.ts'
 import { executionSpec, follow } from './execution.ts'
 import { AgentLoan } from './loan.ts'
+import { maxResultOf } from './options.ts'
 import { type TaskDetail } from './projection.ts'
 import { taskProtocol } from './protocol.ts'
 import { type Caller, localStateOf, lookUp, type TaskScope } from './scope.ts'
@@ -43,7 +44,7 @@ async function start (scope: TaskScope, caller: Caller, parsed: ParsedSubmission
   let isTaken = false
   try {
     const loan = new AgentLoan(scope, { submission, caller, userId, place, request })
-    const detail: TaskDetail = { detail: parsed.detail, hasPayload: parsed.hasPayload, exposeErrors: scope.options.exposeErrors, sessionId: submission.sessionId }
+    const detail: TaskDetail = { detail: parsed.detail, hasPayload: parsed.hasPayload, exposeErrors: scope.options.exposeErrors, maxResult: maxResultOf(scope.options), sessionId: submission.sessionId }
     const result = await scope.host.engine.start({
       ...executionSpec(scope, submission, loan, userId),
       protocol: taskProtocol,
