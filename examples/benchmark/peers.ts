@@ -12,6 +12,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Peer>>> = {
   'event-stream': async () => (await import('./peers/event-stream.ts')).eventStreamPeer,
   'ag-ui': async () => (await import('./peers/ag-ui.ts')).agUiPeer,
   'ag-ui-redis': async () => (await import('./peers/ag-ui-redis.ts')).agUiRedisPeer,
+  'ag-ui-nodes': async () => (await import('./peers/ag-ui-nodes.ts')).agUiNodesPeer,
   'ag-ui-lmdb': async () => (await import('./peers/ag-ui-lmdb.ts')).agUiLmdbPeer
 }
 

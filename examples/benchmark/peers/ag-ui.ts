@@ -17,14 +17,15 @@ export function agUiWith (name: string, openStore: () => Promise<Store>): Peer {
   return { name, packages: [], workloads: ['W1', 'W1t', 'W2'], listen: async (setup) => await listen(setup, await openStore()) }
 }
 
-const agent: Agent = {
+/** Does what the request's message says. */
+export const benchAgent: Agent = {
   name: 'bench',
   stream: (input) => generate(planOf(input), textDelta)
 }
 
 async function listen (setup: Setup, store: Store): Promise<Endpoint> {
   const app = createApp()
-  await app.register(agUi, { agents: { bench: agent }, store, heartbeatMs: setup.heartbeatMs })
+  await app.register(agUi, { agents: { bench: benchAgent }, store, heartbeatMs: setup.heartbeatMs })
   return {
     port: await listenApp(app),
     lastEventId: '0',
