@@ -1,5 +1,5 @@
 import { type EventBlock, type EventInit, EventList } from '../bus/index.ts'
-import { type Fold, type JsonValue, type LogEvents, type RunRecord } from '../stores/index.ts'
+import { type Fold, type LogEvents, type RunRecord } from '../stores/index.ts'
 import { type RunFold } from './protocol.ts'
 import { type ReplayLimits } from './spec.ts'
 
@@ -43,7 +43,7 @@ export class FoldKeeper {
 
   constructor (fold: RunFold, run: RunRecord, from?: Fold) {
     this.#fold = fold
-    this.#state = from === undefined ? fold.initial(run) : structuredClone(from.state)
+    this.#state = from === undefined ? fold.initial(run) : JSON.parse(from.state)
     this.#seq = this.#savedSeq = this.#noted = from?.seq ?? 0
   }
 
@@ -79,10 +79,10 @@ export class FoldKeeper {
   /** The state after `seq`, to be stored. */
   at (seq: number): Fold {
     this.#advance(seq)
-    // Fold states are JSON by contract; a copy, because the next step may change it in place.
-    const text = JSON.stringify(this.#state)
-    this.#size = text.length
-    return { seq: this.#seq, state: JSON.parse(text) as JsonValue }
+    // Fold states are JSON by contract.
+    const state = JSON.stringify(this.#state)
+    this.#size = state.length
+    return { seq: this.#seq, state }
   }
 
   /** The fold of `seq`, the one that was made last, is stored. */

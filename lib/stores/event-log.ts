@@ -1,4 +1,3 @@
-import type { JsonValue } from '../agent/json.ts'
 import type { RunKey } from './run-key.ts'
 
 /** One event of a run's log: the shape of the bus's own event, kept by reference where the store lives in the process. */
@@ -60,7 +59,8 @@ export interface LogPage {
 /** The folded state of a log up to and including `seq` (R12). */
 export interface Fold {
   readonly seq: number
-  readonly state: JsonValue
+  /** A text of whoever folds, mostly JSON; kept as it is. */
+  readonly state: string
 }
 
 /** `ok` also where a fold of the same or a later sequence is already kept: folds never go back. */

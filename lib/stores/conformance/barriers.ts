@@ -11,14 +11,14 @@ export const barrierCases: Cases = {
       firstSeq: 3,
       events: events(3, 4),
       interrupts: [anInterrupt('i-1'), anInterrupt('i-2', { kind: 'external', expiresAt: record.updatedAt + 3_600_000 })],
-      fold: { seq: 4, state: { blocks: [] } }
+      fold: { seq: 4, state: '{"blocks":[]}' }
     })
     const { updatedAt, ...rest } = record
     const { updatedAt: changedAt, ...written } = recordOf(result)
     t.same([result.kind, typeof changedAt], ['ok', 'number'])
     t.same(written, { ...rest, version: 2, state: 'waiting', input: { resume: [] }, lastSeq: 4 })
     t.same(await peer.log.read(key, 0, 10), { oldest: 1, last: 4, events: events(1, 4) })
-    t.same(await peer.log.loadFold(key), { seq: 4, state: { blocks: [] } })
+    t.same(await peer.log.loadFold(key), { seq: 4, state: '{"blocks":[]}' })
     t.same(await peer.interrupts.list(key), [
       { ...anInterrupt('i-1'), run: key, session, state: 'open' },
       { ...anInterrupt('i-2', { kind: 'external', expiresAt: record.updatedAt + 3_600_000 }), run: key, session, state: 'open' }
@@ -40,7 +40,7 @@ export const barrierCases: Cases = {
     const record = await started(store)
     for (const expected of [{ ...expect(record), version: 2 }, { ...expect(record), fence: 2 }]) {
       const result = await store.runs.commit(record.key, expected, {
-        patch: { state: 'waiting' }, firstSeq: 1, events: events(1, 1), interrupts: [anInterrupt('i')], fold: { seq: 1, state: 1 }
+        patch: { state: 'waiting' }, firstSeq: 1, events: events(1, 1), interrupts: [anInterrupt('i')], fold: { seq: 1, state: '1' }
       })
       t.same(result, { kind: 'stale', record })
     }
@@ -56,7 +56,7 @@ export const barrierCases: Cases = {
     await store.log.append(record.key, 1, 1, events(1, 2))
     for (const [first, last] of [[4, 5], [2, 3], [9, 9]] as const) {
       const result = await store.runs.commit(record.key, expect(record), {
-        patch: { state: 'failed' }, firstSeq: first, events: events(first, last), interrupts: [anInterrupt('i')], fold: { seq: 1, state: 1 }
+        patch: { state: 'failed' }, firstSeq: first, events: events(first, last), interrupts: [anInterrupt('i')], fold: { seq: 1, state: '1' }
       })
       t.same(result, { kind: 'misplaced', last: 2, record })
     }

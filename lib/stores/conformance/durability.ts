@@ -8,7 +8,7 @@ export const durabilityCases: Cases = {
     const { key } = record
     await store.log.append(key, 1, 1, events(1, 20), { maxEvents: 10 })
     await store.log.append(key, 1, 21, events(21, 25), { maxEvents: 10 })
-    await store.log.saveFold(key, 1, { seq: 20, state: { list: [] } })
+    await store.log.saveFold(key, 1, { seq: 20, state: '{"list":[]}' })
     const waits = await paused(store, [anInterrupt('a'), anInterrupt('b')], { session: 'session-2' })
     await store.interrupts.claim(waits.key, { run: 'answerer', fence: 1 }, [{ id: 'b', decision: 1 }])
     await store.nodes.bind('node-a', waits.key)
@@ -23,7 +23,7 @@ export const durabilityCases: Cases = {
     t.same(await again.runs.get(key), record)
     t.same(await again.runs.get(waits.key), waits)
     t.same(await again.log.read(key, 0, 100), page)
-    t.same(await again.log.loadFold(key), { seq: 20, state: { list: [] } })
+    t.same(await again.log.loadFold(key), { seq: 20, state: '{"list":[]}' })
     t.same(await again.interrupts.list(waits.key), interrupts)
     t.same((await again.interrupts.open(waits.key.owner, waits.key.protocol, 'session-2')).map(({ id }) => id), ['a'])
     t.same((await again.nodes.orphans({ protocols: ['fake'], limit: 10 })), [waits.key])

@@ -1,6 +1,5 @@
 import type { Fold } from '../event-log.ts'
 import { PART, partKey } from './keys.ts'
-import { jsonOf } from './json-bytes.ts'
 import type { FoundRun, RunTable } from './run-table.ts'
 
 /** A fold as it is stored. */
@@ -9,9 +8,9 @@ export interface FoldBytes {
   readonly bytes: Buffer
 }
 
-/** Encodes a fold's state at once: the owner may go on changing it. */
+/** Encodes a fold's state. */
 export function foldBytes ({ seq, state }: Fold): FoldBytes {
-  return { seq, bytes: Buffer.from(JSON.stringify(state)) }
+  return { seq, bytes: Buffer.from(state) }
 }
 
 /** Keeps the fold unless a later one is there. Within a transaction. */
@@ -23,5 +22,5 @@ export function keepFold (runs: RunTable, run: FoundRun, { seq, bytes }: FoldByt
 
 export function foldOf (runs: RunTable, { hash, meta }: FoundRun): Fold | undefined {
   if (meta.foldSeq < 0) return undefined
-  return { seq: meta.foldSeq, state: jsonOf(runs.table.get(partKey(hash, PART.fold)) as Buffer) } // written with its sequence
+  return { seq: meta.foldSeq, state: (runs.table.get(partKey(hash, PART.fold)) as Buffer).toString() } // written with its sequence
 }

@@ -58,5 +58,5 @@ export function appendTo (state: MemoryState, run: MemoryRun, events: LogEvents,
 
 /** Keeps the fold unless a later one is there. */
 export function keepFold (run: MemoryRun, fold: Fold): void {
-  if (run.fold === undefined || run.fold.seq < fold.seq) run.fold = { seq: fold.seq, state: JSON.stringify(fold.state) }
+  if (run.fold === undefined || run.fold.seq < fold.seq) run.fold = fold
 }

@@ -16,7 +16,7 @@ export interface MemoryRun {
   lastOp: string | undefined
   readonly log: RunLog
   /** The fold as JSON text: the owner may go on changing the state it gave. */
-  fold: { readonly seq: number, readonly state: string } | undefined
+  fold: Fold | undefined
   readonly interrupts: InterruptList
   readonly presence: Map<string, number>
   /** When the store saw the run end. */
@@ -146,7 +146,7 @@ export class MemoryState {
 
 /** The fold as the port returns it. */
 export function foldOf (run: MemoryRun): Fold | undefined {
-  return run.fold === undefined ? undefined : { seq: run.fold.seq, state: JSON.parse(run.fold.state) }
+  return run.fold
 }
 
 /** Where the run's log stands. */

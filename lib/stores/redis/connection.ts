@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { StoreUnavailableError } from '../errors.ts'
 import type { OperationName } from '../operations.ts'
 import { isCluster, type RedisClient } from './client.ts'
+import { Gathering } from './gathering.ts'
 import type { Script } from './script.ts'
 
 /** An argument of a command. */
@@ -15,6 +16,7 @@ export class Connection {
   readonly #client: RedisClient
   readonly #maxPending: number
   readonly #skewMs: () => number
+  readonly #gathering: Gathering
   #pending = 0
   #publisher: Redis | undefined
 
@@ -22,6 +24,7 @@ export class Connection {
     this.#client = client
     this.#maxPending = maxPending
     this.#skewMs = skewMs
+    this.#gathering = new Gathering(client)
   }
 
   /** Commands that wait for an answer. */
@@ -71,6 +74,7 @@ export class Connection {
       throw new StoreUnavailableError(operation, { cause: new Error(`${this.#pending} commands wait for Redis`) })
     }
     this.#pending++
+    this.#gathering.begin()
     try {
       return await client.call(name, ...args)
     } catch (error) {

@@ -53,7 +53,7 @@ export class RedisEventLog implements EventLog {
     const { connection, keys, owned } = this.#parts
     const [record] = keys.run(key)
     const [kind, value] = await connection.run(
-      'log.saveFold', SAVE_FOLD, [record], owned.mark(record, fence), fence, fold.seq, JSON.stringify(fold.state)
+      'log.saveFold', SAVE_FOLD, [record], owned.mark(record, fence), fence, fold.seq, fold.state
     ) as ['ok' | 'fenced' | 'gone', string | undefined] // as the script answers
     return kind === 'fenced' ? { kind, fence: Number(value) } : { kind }
   }
@@ -61,7 +61,7 @@ export class RedisEventLog implements EventLog {
   async loadFold (key: RunKey): Promise<Fold | undefined> {
     const { connection, keys } = this.#parts
     const [seq, state] = await connection.command('log.loadFold', 'HMGET', keys.run(key)[0], 'Fs', 'Fd') as (string | null)[] // as HMGET answers
-    return seq == null || state == null ? undefined : { seq: Number(seq), state: JSON.parse(state) }
+    return seq == null || state == null ? undefined : { seq: Number(seq), state }
   }
 }
 

@@ -61,7 +61,7 @@ export class RedisRuns implements RunStore {
       until,
       firstSeq, last, events.length === 0 ? '' : encodeEntry(events), ...trimArguments(firstSeq, last, limits),
       closeInterrupts === true ? 1 : '',
-      ...fold === undefined ? ['', ''] : [fold.seq, JSON.stringify(fold.state)],
+      ...fold === undefined ? ['', ''] : [fold.seq, fold.state],
       ...interrupts.flatMap((interrupt) => [JSON.stringify(interrupt.id), JSON.stringify(interrupt), interrupt.expiresAt ?? ''])
     )
     return this.#changed(key, answer)

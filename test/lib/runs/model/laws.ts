@@ -110,7 +110,7 @@ async function * ofFold ({ memory }: World, known: Known, events: ReadonlyMap<nu
   }
   const saved = await memory.log.loadFold(run.record.key)
   if (oldest > (saved?.seq ?? 0) + 1) yield `has trimmed to ${oldest}, folded to ${saved?.seq ?? 0}`
-  if (saved !== undefined && JSON.stringify(saved.state) !== JSON.stringify(foldTo(saved.seq))) yield `has folded ${JSON.stringify(saved)}`
+  if (saved !== undefined && saved.state !== JSON.stringify(foldTo(saved.seq))) yield `has folded ${JSON.stringify(saved)}`
   if (known.isGivenUp) return
   const snapshot = run.snapshot()
   if (snapshot?.seq !== run.topic.stored) yield `shows a snapshot of ${snapshot?.seq}, and has stored ${run.topic.stored}`

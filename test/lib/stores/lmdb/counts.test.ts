@@ -41,7 +41,7 @@ async function costs (store: Ports, counts: TableCounts, id: string, createdAt: 
   await count('first append', async () => await store.log.append(key, 1, 1, events(1, 10)))
   await count('append', async () => await store.log.append(key, 1, 11, events(11, 11)))
   await count('renew', async () => await store.leases.renew(key, 1, 10_000))
-  await count('saveFold', async () => await store.log.saveFold(key, 1, { seq: 11, state: {} }))
+  await count('saveFold', async () => await store.log.saveFold(key, 1, { seq: 11, state: '{}' }))
   await count('read', async () => await store.log.read(key, 5, 100))
   await count('get', async () => await store.runs.get(key))
   await count('beat', async () => { await store.nodes.beat('n', 10_000) })
