@@ -140,12 +140,13 @@ t.test('a caller that takes again in time has everything', async (t) => {
   })
   const execution = await agent.called()
   for (let i = 0; i < 20; i++) execution.text(String(i).repeat(20_000)).catch(() => {})
-  await turn()
-  const { pulls } = execution
-  await turn()
-  await turn()
-  t.equal(execution.pulls, pulls, 'the agent waits')
-  t.ok(pulls < 10)
+  let pulls = 0
+  for (let still = 0; still < 10; still++) {
+    await turn()
+    if (execution.pulls !== pulls) still = 0
+    pulls = execution.pulls
+  }
+  t.ok(pulls < 10, `the agent waits after ${pulls}`)
   isOpen = true
   attachment.resume()
   execution.finish()
