@@ -78,6 +78,9 @@ export class Driver implements Run, ExecutionHost, Followed {
   /** Whether an execution is queued or under way. */
   get isActive (): boolean { return this.#execution !== undefined }
 
+  /** Whether the agent that executes it now says that it may be given the same input again. */
+  get isRestartable (): boolean { return this.#execution?.agent?.capabilities?.restartable === true }
+
   /** Whether nobody here knows how it has ended, or goes on: the store does. */
   get isGivenUp (): boolean { return this.#isGivenUp }
 

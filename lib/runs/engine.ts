@@ -283,7 +283,7 @@ export class RunEngine {
 
   async #close ({ timeoutMs, running }: Required<CloseOptions>): Promise<void> {
     this.#isClosing = true
-    await endAll(this.#parts, this.#starting, { timeoutMs, running })
+    await endAll(this.#parts, this.#restarter, this.#starting, { timeoutMs, running })
     this.#parts.leases.close()
     this.#parts.channel.close()
     this.#following.close()

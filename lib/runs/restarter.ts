@@ -31,6 +31,13 @@ export class Restarter {
     else others.push(restart)
   }
 
+  /** Whether another node, or a later life of this one, could begin a run again that is executed here. Rejects when the store is away. */
+  async mayRestart (driver: Driver): Promise<boolean> {
+    const { record, isRestartable } = driver
+    return isRestartable && this.#parts.store.isVolatile !== true && this.#restarts.has(record.key.protocol) &&
+      record.fence <= MAX_RESTARTS && !await this.#hasPaused(record)
+  }
+
   /** Begins a run that was just taken over again; false where it can not be, and is to be ended. `takenAt`: the monotonic clock before it was taken. */
   async restart (ownership: Ownership, takenAt: number): Promise<boolean> {
     const { record, fence } = ownership

@@ -14,7 +14,7 @@ export interface HostParts {
   readonly engine: RunEngine
   readonly store: Store
   readonly shutdownMs: number
-  readonly onShutdown: 'interrupt' | 'finish'
+  readonly onShutdown: 'interrupt' | 'finish' | 'hand-over'
   readonly streamLimit: StreamLimit | undefined
   readonly watcher: Pick<Watcher, 'streams'> | undefined
   /** Those of all hosts. */

@@ -26,8 +26,8 @@ export interface AgentsOptions {
   readonly storeTimeoutMs?: number
   /** Milliseconds for everything that runs to come to its end while the server closes. @default 5000 */
   readonly shutdownMs?: number
-  /** Runs are interrupted at once when the server closes, or get three quarters of `shutdownMs` to finish first. @default 'interrupt' */
-  readonly onShutdown?: 'interrupt' | 'finish'
+  /** Runs are interrupted at once when the server closes, or get three quarters of `shutdownMs` to finish first, or are left to another node where that can begin them again (tasks of a `restartable` agent) and interrupted where not. @default 'interrupt' */
+  readonly onShutdown?: 'interrupt' | 'finish' | 'hand-over'
   /** What one owner may have at once; a request beyond is refused with 429 before anything is started. @default no limits */
   readonly limits?: LimitOptions
 }
@@ -61,7 +61,7 @@ export interface ResolvedAgentsOptions {
   readonly leaseMs: number
   readonly storeTimeoutMs: number
   readonly shutdownMs: number
-  readonly onShutdown: 'interrupt' | 'finish'
+  readonly onShutdown: 'interrupt' | 'finish' | 'hand-over'
   readonly limits: { readonly [Name in keyof LimitOptions]-?: number | undefined }
 }
 
@@ -82,7 +82,7 @@ export function resolveAgentsOptions (options: AgentsOptions): ResolvedAgentsOpt
     leaseMs: readMs('leaseMs', options.leaseMs, { default: 15_000, min: 1_000 }),
     storeTimeoutMs: readMs('storeTimeoutMs', options.storeTimeoutMs, { default: 2_000, min: 10 }),
     shutdownMs: readMs('shutdownMs', options.shutdownMs, { default: 5_000, min: 1, zeroIsOff: true }),
-    onShutdown: readChoice('onShutdown', options.onShutdown, ['interrupt', 'finish'], 'interrupt'),
+    onShutdown: readChoice('onShutdown', options.onShutdown, ['interrupt', 'finish', 'hand-over'], 'interrupt'),
     limits: {
       maxRuns: readLimit('maxRuns', options.limits),
       maxStreams: readLimit('maxStreams', options.limits),

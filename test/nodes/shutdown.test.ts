@@ -1,4 +1,5 @@
 import t from 'tap'
+import { connect } from '../helpers/sse-client.ts'
 import { nodesTests, numbersOf, range, restOf, saidIn, untilSaid } from './nodes.ts'
 
 const test = nodesTests(t)
@@ -50,3 +51,18 @@ test('in a rolling restart a client that goes from server to server misses and r
   t.equal(saidIn(seen), `${range(1, 300).join(' ')} `)
   t.same(numbersOf(seen), range(1, seen.length))
 })
+
+test('a server that hands its tasks over is followed by another one, in the same stream', async (t, { a, b }) => {
+  t.match(await a.ask('POST', '/tasks', { task_id: 'handed', agent_id: 'tireless', input: 'count 50 20', context: { detail: 'full' } }), { status: 200 })
+  const stream = await connect('GET', '/tasks/handed/events', { port: a.port })
+  const told = await untilSaid(stream, '10 ')
+  const closed = a.terminate()
+  const seen = [...told, ...await restOf(stream)]
+  t.notMatch(seen.at(-1), { type: /STATUS|RUN_ERROR/ }, 'it has not ended')
+  t.equal(await closed, 'closed')
+  const rest = await restOf(await connect('GET', '/tasks/handed/events', { port: b.port, headers: { 'last-event-id': `${seen.at(-1)?.id}` } }))
+  const whole = [...seen, ...rest]
+  t.same(numbersOf(whole), range(1, whole.length))
+  t.match(whole.at(-1), { type: 'STATUS', status: 'success' })
+  t.ok(saidIn(whole).endsWith(`${range(1, 50).join(' ')} `))
+}, { onShutdown: 'hand-over' })
