@@ -35,7 +35,9 @@ export async function waitForTask (scope: TaskScope, first: Run, timeoutMs: numb
         }
       })
       await (pause === Infinity ? followed(scope, run, woken, () => { wake() }) : woken)
-      if (!isOver && !isEnded(run.record.state)) run = await lookUp(scope, first.record.key.owner, first.record.clientId) ?? run
+      // A node that gives a run up does not know what becomes of it: the store does.
+      const { state } = run.record
+      if (!isOver && (!isEnded(state) || state === 'lost')) run = await lookUp(scope, first.record.key.owner, first.record.clientId) ?? run
     }
   } finally {
     wake()

@@ -34,7 +34,8 @@ export function onEachStore (t: Test, name: string, body: StoreTest): void {
   redisTests(t)(`${name} (redis)`, async (t, redis) => { await body(t, async () => redisPlace(redis), 'redis') })
 }
 
-function memoryPlace (): StorePlace {
+/** A place in this process. */
+export function memoryPlace (): StorePlace {
   let skew = 0
   const store = memoryStore({ now: () => Date.now() + skew, maxRuns: 200_000 })
   return {

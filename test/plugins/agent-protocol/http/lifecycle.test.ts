@@ -157,6 +157,13 @@ t.test('a wait ends with the task, at its pause, or when its time is up', async 
   for (const value of ['', '-1', 'abc', '1.5', '1e3']) t.match(await app.ask('GET', `/tasks/t1/wait?timeout_seconds=${value}`), { status: 400, body: { code: 'invalid_timeout' } }, value)
 })
 
+t.test('a wait that wants to be longer than the longest is shortened', async (t) => {
+  const app = await buildTaskApp(t, { agent: new ScriptedAgent(), maxWaitSeconds: 1 })
+  await app.submit('t1')
+  t.match((await app.ask('GET', '/tasks/t1/wait?timeout_seconds=7200')).body, { error: 'wait timeout after 1000 ms', timed_out: true })
+  t.match((await app.ask('GET', '/tasks/t1/wait')).body, { error: 'wait timeout after 1000 ms', timed_out: true })
+})
+
 t.test('a wait ends with its client', async (t) => {
   const agent = new ScriptedAgent()
   const app = await serveTasks(t, { agent })

@@ -1,9 +1,10 @@
 // Two servers on one store (D16): whichever is asked, the task is the same.
 import t, { type Test } from 'tap'
 import { memoryStore, wrapStore } from '../../../../lib/stores/index.ts'
-import { askFor, resultOf } from '../../../helpers/run-engine.ts'
+import { memoryPlace } from '../../../helpers/open-stores.ts'
+import { askFor, resultOf, turn } from '../../../helpers/run-engine.ts'
 import { ScriptedAgent } from '../../../helpers/scripted-agent.ts'
-import { eventsUntil, serveTasks, taskEvents, type TaskServer, typesOf } from '../../../helpers/task-app.ts'
+import { buildTaskApp, eventsUntil, serveTasks, taskEvents, type TaskServer, typesOf } from '../../../helpers/task-app.ts'
 
 interface Pair {
   readonly agent: ScriptedAgent
@@ -100,4 +101,47 @@ t.test('a task that is submitted to both nodes at once runs once, and one sessio
   second.finish()
   for (const stream of streams) t.strictSame(typesOf(taskEvents(await stream.rest())), ['RUN_STARTED', 'RUN_FINISHED', 'STATUS'])
   t.equal(agent.executions.length, 2)
+})
+
+t.test('a node that has lost the store says so, and not that a task is lost; another one ends it (D16)', async (t) => {
+  const place = memoryPlace()
+  const agent = new ScriptedAgent()
+  const [first, second] = [await place.open(), await place.open()]
+  t.teardown(() => place.remove())
+  const host = { leaseMs: 1_000, storeTimeoutMs: 500, shutdownMs: 100 }
+  const a = await buildTaskApp(t, { agent, store: first, host })
+  const b = await buildTaskApp(t, { agent, store: second, host })
+  await a.submit('t1')
+  const execution = await agent.called()
+  await execution.asked()
+  const waits = [a.settled('t1'), b.settled('t1')]
+  await b.ask('GET', '/tasks/t1')
+  await first.cut()
+  await place.advance(2_000)
+  t.match(await b.ask('POST', '/tasks/t1/cancel'), { status: 200, body: { status: 'error', already_terminal: true } }, 'its end came before the cancel')
+  t.match((await waits[1])?.body, { status: 'error', code: 'executor_lost' })
+  t.match(await waits[0], { status: 503, body: { code: 'store_unavailable' } })
+  t.equal(execution.context.signal.aborted, true, 'the agent is stopped where it ran')
+})
+
+t.test('a pause whose time is over is ended by whichever node is asked for it', async (t) => {
+  const store = memoryStore()
+  t.teardown(() => store.close())
+  const agent = new ScriptedAgent({ resume: true })
+  const a = await serveTasks(t, { agent, store, confirmTtlMs: 40 })
+  await a.submit('t1')
+  const first = await agent.called()
+  const waiting = a.settled('t1')
+  await first.say(...askFor('c1'))
+  first.finish()
+  t.match((await waiting).body, { status: 'awaiting_confirm' })
+  // Its timer goes with it.
+  await a.app.close()
+  const b = await buildTaskApp(t, { agent, store, confirmTtlMs: 40 })
+  while ((await b.ask('GET', '/tasks/t1')).body.status === 'awaiting_confirm') await turn()
+  const second = await agent.called()
+  t.match(second.input.resume, [{ kind: 'confirm', toolCallId: 'c1', approved: false }])
+  second.finish()
+  t.match((await b.settled('t1')).body, { status: 'success' })
+  t.match(await b.ask('POST', '/tasks/t1/resume', { decisions: [{ toolCallId: 'c1', approved: true }] }), { status: 409, body: { code: 'not_awaiting' } })
 })
