@@ -59,8 +59,8 @@ export function registerClassicRoutes (app: FastifyInstance, scope: TaskScope): 
   })
   app.get<OfTask>(`${BASE}/:task_id/steps`, { schema: { summary: 'List a task\'s steps', tags, params, querystring, response: { 200: ClassicStepList, ...refusals } } }, async (request) => {
     const page = readPage(request)
-    const { run, caller } = await taskOf(scope, request, request.params.task_id)
-    const steps = await stepsOf(scope, run, caller)
+    const { run } = await taskOf(scope, request, request.params.task_id)
+    const steps = await stepsOf(scope, run)
     return { steps: pageOf(steps, page).map(stepBody), pagination: paginationOf(steps.length, page) }
   })
   app.post<OfTask>(`${BASE}/:task_id/steps`, { bodyLimit, schema: { summary: 'Execute a task\'s next step', tags, params, body: ClassicStepRequest, response: { 200: ClassicStepBody, ...refusals } } }, async (request, reply) => {
@@ -74,8 +74,8 @@ export function registerClassicRoutes (app: FastifyInstance, scope: TaskScope): 
     }
   })
   app.get<OfStep>(`${BASE}/:task_id/steps/:step_id`, { schema: { summary: 'Get a step', tags, params: ClassicStepParams, response: { 200: ClassicStepBody, ...refusals } } }, async (request) => {
-    const { run, caller } = await taskOf(scope, request, request.params.task_id)
-    const step = (await stepsOf(scope, run, caller)).find(({ step_id: id }) => id === request.params.step_id)
+    const { run } = await taskOf(scope, request, request.params.task_id)
+    const step = (await stepsOf(scope, run)).find(({ step_id: id }) => id === request.params.step_id)
     if (step === undefined) throw new TaskError('task_not_found', 'step not found')
     return stepBody(step)
   })

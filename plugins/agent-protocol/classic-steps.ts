@@ -52,13 +52,13 @@ export async function executeStep (scope: TaskScope, run: Run, caller: Caller, {
     additional_input: isObject(additionalInput) ? additionalInput as JsonValue : {}, // a body of JSON
     ...await outcomeOf(scope, await findTask(scope, caller.owner, record.clientId), wasEnded)
   }
-  await keep(scope, caller, step)
+  await keep(scope, keyOf(run), step)
   return step
 }
 
 /** All steps of a task, oldest first: those that were asked for, or one that stands for a run that was begun otherwise. */
-export async function stepsOf (scope: TaskScope, run: Run, caller: Caller): Promise<readonly ClassicStep[]> {
-  const kept = stepsIn(await scope.host.store.kv.get(keyOf(caller, run.record.clientId)))
+export async function stepsOf (scope: TaskScope, run: Run): Promise<readonly ClassicStep[]> {
+  const kept = stepsIn(await scope.host.store.kv.get(keyOf(run)))
   if (kept.length > 0 || isHeld(run.record)) return kept
   return [{
     task_id: run.record.clientId,
@@ -85,8 +85,7 @@ async function outcomeOf (scope: TaskScope, { record }: Run, wasEnded: boolean):
   }
 }
 
-async function keep ({ host: { store: { kv } }, options }: TaskScope, caller: Caller, step: ClassicStep): Promise<void> {
-  const key = keyOf(caller, step.task_id)
+async function keep ({ host: { store: { kv } }, options }: TaskScope, key: KvKey, step: ClassicStep): Promise<void> {
   for (;;) {
     const known = await kv.get(key)
     const steps = [...stepsIn(known), step].slice(-MAX_STEPS)
@@ -99,8 +98,9 @@ function hasAnswers (additionalInput: Record<string, unknown>): boolean {
   return ['decisions', 'results', 'tool_results', 'inputs'].some((name) => Object.hasOwn(additionalInput, name))
 }
 
-function keyOf ({ owner }: Caller, taskId: string): KvKey {
-  return { owner, space: 'classic steps', key: taskId }
+/** Not by the task's name: that may be another task's later. */
+function keyOf ({ record: { key: { owner, id } } }: Run): KvKey {
+  return { owner, space: 'classic steps', key: id }
 }
 
 function stepsIn (value: JsonValue | undefined): readonly ClassicStep[] {

@@ -77,6 +77,31 @@ t.test('a step that takes long is answered as running, and the next one joins it
   t.equal(agent.executions.length, 1)
 })
 
+t.test('of two first steps at once one begins the task, and both tell what came of it', async (t) => {
+  const agent = new ScriptedAgent()
+  const app = await buildTaskApp(t, { agent })
+  const { task_id: id } = valid('Task', await app.ask('POST', BASE, { input: 'x' }))
+  const steps = [1, 2].map(() => app.ask('POST', `${BASE}/${String(id)}/steps`))
+  const execution = await agent.called()
+  await execution.text('Done.')
+  execution.finish()
+  for (const step of steps) t.match(valid('Step', await step), { status: 'completed', output: 'Done.', is_last: true })
+  t.equal(agent.executions.length, 1)
+})
+
+t.test('the steps of a task that was deleted are not those of the next one with its name', async (t) => {
+  const app = await buildTaskApp(t, { agent: textAgent(() => 'Done.') })
+  for (const input of ['first', 'second']) {
+    await app.submit('t1', { input })
+    await app.settled('t1')
+    const { steps } = valid('TaskStepsListResponse', await app.ask('GET', `${BASE}/t1/steps`))
+    t.match(steps, [{ input }])
+    t.equal((steps as unknown[]).length, 1)
+    valid('Step', await app.ask('POST', `${BASE}/t1/steps`, { input: 'after the end' }))
+    await app.ask('DELETE', '/tasks/t1')
+  }
+})
+
 t.test('native tasks are visible here, with one step for their run', async (t) => {
   const agent = new ScriptedAgent()
   const app = await buildTaskApp(t, { agent })
