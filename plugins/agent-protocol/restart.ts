@@ -6,7 +6,7 @@ import { ownerAsCaller, type TaskScope } from './scope.ts'
 import { userIdOf } from './user-id.ts'
 
 /**
- * Begins tasks again whose node is gone, if their agent is `restartable`: the factory is asked with the original submission, and told
+ * Begins tasks again whose node is gone, if their agent is `restartable`, or was not asked yet because the task waited for its session: the factory is asked with the original submission, and told
  * that it is no resume. An agent that is made for each web request can not be had without one.
  */
 export function restarting (scope: TaskScope): Restart {
@@ -21,7 +21,7 @@ export function restarting (scope: TaskScope): Restart {
     const loan = new AgentLoan(scope, { submission, caller, userId, place })
     let isTaken = false
     try {
-      if (!await loan.isRestartable()) return false
+      if (record.state !== 'pending' && !await loan.isRestartable()) return false
       const run = await begin(executionSpec(scope, submission, loan, userId))
       isTaken = true
       follow(scope, run, loan, place)

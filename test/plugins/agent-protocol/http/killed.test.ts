@@ -52,6 +52,28 @@ t.test('what was approved and perhaps done when the server was killed is never d
   t.equal((await done(directory)).length, 1)
 })
 
+t.test('a task that had not begun, and one whose agent says that it may, are begun again by the next server', async (t) => {
+  const directory = await made(t)
+  const first = await life(t, directory)
+  await first.ask('POST', '/tasks', { task_id: 'ran', agent_id: 'slow', context: { session_id: 's' } })
+  await first.ask('POST', '/tasks', { task_id: 'queued', agent_id: 'clerk', input: 'Hi', context: { session_id: 's' } })
+  await first.ask('POST', '/tasks', { task_id: 'again', agent_id: 'patient', context: { detail: 'full' } })
+  const following = await connect('GET', '/tasks/again/events', { port: first.port })
+  const told = await eventsUntil(following, ({ type }) => type === 'TEXT_DELTA')
+  t.match(await first.ask('GET', '/tasks/queued'), { status: 'pending' })
+  await first.child.kill()
+
+  const second = await life(t, directory)
+  t.match(await second.ask('GET', '/tasks/ran/wait'), { status: 'error', code: 'executor_lost' })
+  t.match(await second.ask('GET', '/tasks/queued/wait'), { status: 'success', result: 'Tools: charge' })
+  t.match(await second.ask('GET', '/tasks/again/wait'), { status: 'success', result: 'done' })
+  const all = taskEvents(await (await connect('GET', '/tasks/again/events', { port: second.port })).rest())
+  t.strictSame(all.slice(0, told.length), told)
+  t.strictSame(all.map(({ seq, type }) => [seq, type]), [
+    [1, 'RUN_STARTED'], [2, 'TEXT_DELTA'], [3, 'RUN_STARTED'], [4, 'TEXT_DELTA'], [5, 'RUN_FINISHED'], [6, 'STATUS']
+  ], 'in one log, with one end')
+})
+
 interface Life {
   readonly child: LineChild
   readonly port: number

@@ -1,5 +1,5 @@
 // A server of tasks that keeps what it has in a directory and may be killed at any moment. Says its port.
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Fastify from 'fastify'
 import { type Agent } from '../../../../../lib/agent/index.ts'
@@ -29,9 +29,21 @@ const slow: Agent = {
   }
 }
 
+/** Ends in its second life. */
+const patient: Agent = {
+  name: 'patient',
+  capabilities: { restartable: true },
+  async * stream () {
+    const path = join(directory, 'begun.log')
+    appendFileSync(path, 'begun\n')
+    yield { type: 'TEXT_BLOCK_DELTA', delta: 'done' }
+    if (readFileSync(path, 'utf8') === 'begun\n') await new Promise(() => {})
+  }
+}
+
 const app = Fastify()
 const store = await lmdbStore({ path: join(directory, 'store') })
-await app.register(agents, { agents: { clerk: approving([charge]), slow }, store, leaseMs: 1_000 })
+await app.register(agents, { agents: { clerk: approving([charge]), slow, patient }, store, leaseMs: 1_000 })
 await app.register(agentProtocol)
 await app.listen({ port: 0, host: '127.0.0.1' })
 const address = app.server.address()
