@@ -50,6 +50,16 @@ async function serve (t: Test, place: StorePlace, { talker, tool }: Agents): Pro
   }
 }
 
+/** Registers a test for every store: `start` makes the next server on what is kept there. */
+function scenario (name: string, body: (t: Test, scene: { readonly agents: Agents, readonly place: StorePlace, start (): Promise<Service> }) => Promise<void>): void {
+  onEachStore(t, name, async (t, makePlace) => {
+    const place = await makePlace()
+    const agents = makeAgents()
+    await body(t, { agents, place, start: () => serve(t, place, agents) })
+    await place.remove()
+  })
+}
+
 /** Frames up to the text. */
 async function until (client: SseClient, delta: string): Promise<ReceivedFrame[]> {
   return await readUntil(client, (event) => event.type === 'TEXT_MESSAGE_CONTENT' && event.delta === delta)
@@ -63,10 +73,8 @@ const QUESTION = 'reply-u1:u1-1'
 /** What a run ended with. */
 const endOf = (events: readonly WireEvent[]): unknown => events.at(-1)
 
-onEachStore(t, 'a stream that is cut goes on where it was, live and afterwards', async (t, makePlace) => {
-  const place = await makePlace()
-  const agents = makeAgents()
-  const server = await serve(t, place, agents)
+scenario('a stream that is cut goes on where it was, live and afterwards', async (t, { agents, start }) => {
+  const server = await start()
   const caller = await server.run()
   const run = await agents.talker.next()
   run.say('one')
@@ -84,16 +92,13 @@ onEachStore(t, 'a stream that is cut goes on where it was, live and afterwards',
   t.same(raw(await later.rest()), raw(whole).slice(1))
   await server.close()
 
-  const next = await serve(t, place, agents)
+  const next = await start()
   const restarted = await next.rejoin({ threadId: 'thread' }, middle.at(-1)?.id)
   t.same(raw(await restarted.rest()), raw(rest), 'and over a restart')
-  await place.remove()
 })
 
-onEachStore(t, 'a run is stopped by its thread', async (t, makePlace) => {
-  const place = await makePlace()
-  const agents = makeAgents()
-  const server = await serve(t, place, agents)
+scenario('a run is stopped by its thread', async (t, { agents, start }) => {
+  const server = await start()
   const caller = await server.run()
   const run = await agents.talker.next()
   run.say('one')
@@ -109,19 +114,16 @@ onEachStore(t, 'a run is stopped by its thread', async (t, makePlace) => {
   t.match(await server.ask('POST', '/tasks/t1/cancel'), { status: 200, body: { cancel_requested: true } })
   t.match(await server.ask('GET', '/tasks/t1/wait?timeout_seconds=10'), { body: { status: 'cancelled' } })
   await server.close()
-  await place.remove()
 })
 
-onEachStore(t, 'an approval survives a restart, is given once, and its tool runs once', async (t, makePlace) => {
-  const place = await makePlace()
-  const agents = makeAgents()
-  const first = await serve(t, place, agents)
+scenario('an approval survives a restart, is given once, and its tool runs once', async (t, { agents, start }) => {
+  const first = await start()
   const path = '/agui/run/writer'
   const asked = await eventsOf(await first.run(WRITE, { path }))
   t.match(endOf(asked), { type: 'RUN_FINISHED', outcome: { type: 'interrupt', interrupts: [{ id: QUESTION }] } })
   await first.close()
 
-  const second = await serve(t, place, agents)
+  const second = await start()
   const shown = await second.rejoin({ threadId: 'thread' }, undefined, { path: '/agui/connect/writer' })
   t.match((await shown.rest()).flatMap(({ data }) => data === undefined ? [] : [JSON.parse(data) as WireEvent]).at(-1), { outcome: { interrupts: [{ id: QUESTION }] } })
   const approval = { ...WRITE, resume: [answer(QUESTION, { approved: true })] }
@@ -131,20 +133,17 @@ onEachStore(t, 'an approval survives a restart, is given once, and its tool runs
   t.ok(ends.some((end) => end.type === 'RUN_FINISHED'))
   t.match(await second.ask('GET', '/tasks'), { body: { tasks: [] } })
   await second.close()
-  await place.remove()
 })
 
-onEachStore(t, 'a task that waits survives a restart, and goes on with its answer', async (t, makePlace) => {
-  const place = await makePlace()
-  const agents = makeAgents()
-  const first = await serve(t, place, agents)
+scenario('a task that waits survives a restart, and goes on with its answer', async (t, { agents, start }) => {
+  const first = await start()
   await first.ask('POST', '/tasks', { task_id: 't1', agent_id: 'writer', input: 'write {"path":"a"}' })
   const { body } = await first.ask('GET', '/tasks/t1/wait?timeout_seconds=10')
   t.match(body, { status: 'awaiting_confirm', pending_confirms: [{ toolName: 'write' }] })
   const [pending] = body['pending_confirms'] as readonly { readonly toolCallId: string }[]
   await first.kill()
 
-  const second = await serve(t, place, agents)
+  const second = await start()
   t.match(await second.ask('GET', '/tasks/t1'), { body: { status: 'awaiting_confirm' } })
   const decisions = [{ toolCallId: pending?.toolCallId, approved: true }]
   const answers = await Promise.all([1, 2].map(() => second.ask('POST', '/tasks/t1/resume', { decisions })))
@@ -152,13 +151,10 @@ onEachStore(t, 'a task that waits survives a restart, and goes on with its answe
   t.match(await second.ask('GET', '/tasks/t1/wait?timeout_seconds=10'), { body: { status: 'success' } })
   t.equal(agents.tool.ran.length, 1)
   await second.close()
-  await place.remove()
 })
 
-onEachStore(t, 'what ran when its server was killed ends within the lease, with all that was told before', async (t, makePlace) => {
-  const place = await makePlace()
-  const agents = makeAgents()
-  const first = await serve(t, place, agents)
+scenario('what ran when its server was killed ends within the lease, with all that was told before', async (t, { agents, place, start }) => {
+  const first = await start()
   const caller = await first.run()
   const run = await agents.talker.next()
   run.say('one')
@@ -169,7 +165,7 @@ onEachStore(t, 'what ran when its server was killed ends within the lease, with 
   await agents.talker.next()
   await first.kill()
 
-  const second = await serve(t, place, agents)
+  const second = await start()
   const there = await second.rejoin({ threadId: 'thread' }, told[0]?.id)
   await place.advance(2 * LEASE_MS)
   const rest = await there.rest()
@@ -179,5 +175,4 @@ onEachStore(t, 'what ran when its server was killed ends within the lease, with 
   t.match(endOf(events), { type: 'RUN_ERROR', code: 'NODE_LOST' })
   t.match(await second.ask('GET', '/tasks/t1/wait?timeout_seconds=10'), { body: { status: 'error' } })
   await second.close()
-  await place.remove()
 })

@@ -1,9 +1,9 @@
-import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { LeaseKeeper } from '../../../lib/runs/lease.ts'
 import { type RunProtocol } from '../../../lib/runs/index.ts'
 import { memoryStore, type RenewResult, type Store } from '../../../lib/stores/index.ts'
 import { envelope } from '../../helpers/envelope-protocol.ts'
+import { type FakeTime, fakeTime } from '../../helpers/fake-time.ts'
 import { ledger, ledgerView } from '../../helpers/ledger-protocol.ts'
 import { approve, makeEngine, pause, Reader, runOf, type TestEngine, turn } from '../../helpers/run-engine.ts'
 import { kindsOf, linesOf, specOf } from '../../helpers/run-specs.ts'
@@ -29,24 +29,7 @@ function interruptedLedger (afterEvent: () => void): RunProtocol {
   }
 }
 
-/** A clock for the store, the monotonic clock and the timers alike. */
-function fakeTime (t: Test): { pass (ms: number): Promise<void>, jump (ms: number): void, readonly now: () => number } {
-  let now = 1_000_000
-  mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
-  t.intercept(performance, 'now', { value: () => now })
-  t.teardown(() => { mock.timers.reset() })
-  return {
-    now: () => now,
-    jump (ms) { now += ms },
-    async pass (ms) {
-      now += ms
-      mock.timers.tick(ms)
-      for (let i = 0; i < 20; i++) await turn()
-    }
-  }
-}
-
-async function twoNodes (t: Test): Promise<{ readonly time: ReturnType<typeof fakeTime>, readonly store: Store, readonly a: TestEngine, readonly b: TestEngine }> {
+async function twoNodes (t: Test): Promise<{ readonly time: FakeTime, readonly store: Store, readonly a: TestEngine, readonly b: TestEngine }> {
   const time = fakeTime(t)
   const store = memoryStore({ now: time.now })
   t.teardown(() => store.close())

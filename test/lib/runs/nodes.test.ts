@@ -1,10 +1,10 @@
-import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { type Run } from '../../../lib/runs/index.ts'
 import { memoryStore, type Store } from '../../../lib/stores/index.ts'
 import { envelope } from '../../helpers/envelope-protocol.ts'
+import { fakeTime, turns } from '../../helpers/fake-time.ts'
 import { ledger, ledgerView } from '../../helpers/ledger-protocol.ts'
-import { approve, askFor, makeEngine, pause, Reader, runOf, type TestEngine, turn } from '../../helpers/run-engine.ts'
+import { approve, askFor, makeEngine, pause, Reader, runOf, type TestEngine } from '../../helpers/run-engine.ts'
 import { kindsOf, specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 
@@ -21,35 +21,15 @@ interface Nodes {
 
 /** Three nodes on one store, in a time of their own. */
 function nodes (t: Test): Nodes {
-  let now = 1_000_000
-  mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
-  t.intercept(performance, 'now', { value: () => now })
-  const store = memoryStore({ now: () => now })
-  t.teardown(async () => {
-    mock.timers.reset()
-    await store.close()
-  })
+  const { now, pass } = fakeTime(t)
+  const store = memoryStore({ now })
+  t.teardown(() => store.close())
   const [a, b, c] = ['a', 'b', 'c'].map((node) => {
     const made = makeEngine(t, { store, node, leaseMs: LEASE_MS })
     for (const protocol of [ledger, envelope]) made.engine.register(protocol)
     return made
   }) as [TestEngine, TestEngine, TestEngine] // as many as there are names
-  return {
-    store,
-    a,
-    b,
-    c,
-    async pass (ms) {
-      now += ms
-      mock.timers.tick(ms)
-      await turns()
-    }
-  }
-}
-
-/** Lets everything happen that does not wait for time. */
-async function turns (count = 20): Promise<void> {
-  for (let i = 0; i < count; i++) await turn()
+  return { store, a, b, c, pass }
 }
 
 /** A run of another node, found and read here. */

@@ -1,10 +1,10 @@
-import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { type Agent } from '../../../lib/agent/index.ts'
 import { type Restart, type Run } from '../../../lib/runs/index.ts'
 import { memoryStore, type RunRecord, type Store } from '../../../lib/stores/index.ts'
+import { fakeTime } from '../../helpers/fake-time.ts'
 import { ledger, ledgerView } from '../../helpers/ledger-protocol.ts'
-import { approve, makeEngine, pause, Reader, runOf, type TestEngine, turn } from '../../helpers/run-engine.ts'
+import { approve, makeEngine, pause, Reader, runOf, type TestEngine } from '../../helpers/run-engine.ts'
 import { specOf } from '../../helpers/run-specs.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 
@@ -20,14 +20,9 @@ interface Nodes {
 }
 
 function nodes (t: Test): Nodes {
-  let now = 1_000_000
-  mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
-  t.intercept(performance, 'now', { value: () => now })
-  const store = memoryStore({ now: () => now })
-  t.teardown(async () => {
-    mock.timers.reset()
-    await store.close()
-  })
+  const { now, pass } = fakeTime(t)
+  const store = memoryStore({ now })
+  t.teardown(() => store.close())
   return {
     store,
     node (name, restart) {
@@ -38,13 +33,7 @@ function nodes (t: Test): Nodes {
     kill ({ plan }) {
       for (const operation of ['leases.renew', 'gates.renew', 'nodes.beat', 'leases.expired', 'log.append', 'runs.commit'] as const) plan.failBefore(operation, { times: Infinity })
     },
-    async pass (ms) {
-      for (let left = ms; left > 0; left -= 500) {
-        now += 500
-        mock.timers.tick(500)
-        for (let i = 0; i < 20; i++) await turn()
-      }
-    }
+    pass: (ms) => pass(ms, 500)
   }
 }
 
