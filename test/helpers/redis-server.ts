@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -105,6 +105,24 @@ export class TestRedis {
   /** Stops it from answering, with its connections open, until it is told to go on. */
   signal (signal: 'SIGSTOP' | 'SIGCONT'): void {
     this.#process?.kill(signal)
+  }
+
+  /** Keeps what is on the disk now, for a `restartAsKept` later: what a machine that fails has not written yet is what came after it. */
+  async keepDisk (): Promise<void> {
+    await cp(join(this.#home, 'appendonlydir'), join(this.#home, 'kept'), { recursive: true, force: true })
+  }
+
+  /** Kills it and starts it with what was kept. */
+  async restartAsKept (): Promise<void> {
+    await this.kill()
+    await rm(join(this.#home, 'appendonlydir'), { recursive: true })
+    await cp(join(this.#home, 'kept'), join(this.#home, 'appendonlydir'), { recursive: true })
+    await this.start()
+  }
+
+  get #home (): string {
+    if (this.#directory === undefined) throw new Error('The server is not our own.')
+    return this.#directory
   }
 
   /** A client that ends with the server. */
