@@ -28,7 +28,7 @@ test('a thousand channels are heard on one connection, each in order, and it end
   let left = channels.length * 3
   const all = new Promise<void>((resolve) => {
     for (const [index, channel] of channels.entries()) {
-      void store.signals.subscribe(channel, {
+      store.signals.subscribe(channel, {
         message: (message) => {
           heard[index]?.push(message)
           if (--left === 0) resolve()
