@@ -20,6 +20,7 @@ t.setTimeout(300_000)
 
 onEachStore(t, 'whatever callers, agents and nodes do, a task ends once and for all', async (t, makePlace) => {
   let crashes = 0
+  let restarts = 0
   await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 25 }), async (steps) => {
     const place = await makePlace()
     const teardowns: (() => unknown)[] = []
@@ -33,12 +34,13 @@ onEachStore(t, 'whatever callers, agents and nodes do, a task ends once and for 
       await world.finish()
     } finally {
       crashes += world.crashes
+      restarts += world.restarts
       for (const teardown of teardowns.reverse()) await teardown()
       await world.close()
       await place.remove()
     }
   }), { numRuns: 25, endOnFailure: true })
-  t.comment(`${crashes} nodes ended without a word`)
+  t.comment(`${crashes} nodes ended without a word, ${restarts} tasks were begun again`)
 })
 
 /** A server, its agent, and what must be true of every task that was ever submitted to it. */
@@ -46,6 +48,9 @@ class World {
   readonly #place: StorePlace
   readonly #t: { teardown (fn: () => unknown): unknown }
   readonly #agent = new ScriptedAgent({ resume: true })
+  /** Of `t3`: where its node is gone it is begun again. */
+  readonly #restartable = new ScriptedAgent({ resume: true, restartable: true })
+  readonly #restarts = new Map<string, number>()
   readonly #final = new Map<string, unknown>()
   readonly #resumes = new Map<string, number>()
   readonly #submitted = new Set<string>()
@@ -64,9 +69,13 @@ class World {
     return this.#app
   }
 
+  get restarts (): number {
+    return [...this.#restarts.values()].reduce((sum, count) => sum + count, 0)
+  }
+
   async begin (): Promise<void> {
     this.#store = await this.#place.open()
-    this.#app = await serveTasks(this.#t, { agent: this.#agent, store: this.#store, host: { shutdownMs: 500, leaseMs: LEASE_MS }, subscribeGraceMs: 0 })
+    this.#app = await serveTasks(this.#t, { agents: { once: this.#agent, again: this.#restartable }, store: this.#store, host: { shutdownMs: 500, leaseMs: LEASE_MS }, subscribeGraceMs: 0 })
   }
 
   async close (): Promise<void> {
@@ -119,7 +128,7 @@ class World {
       if (FINAL.has(String(body.status))) this.#final.set(task, body.status)
       if (body.status === 'awaiting_confirm' && (body.pending_confirms as unknown[]).length !== 1) throw new Error(`${task} waits for ${JSON.stringify(body.pending_confirms)}`)
       const executions = this.#count(task)
-      if (executions > 1 + (this.#resumes.get(task) ?? 0)) throw new Error(`${task} was executed ${executions} times`)
+      if (executions > 1 + (this.#resumes.get(task) ?? 0) + (this.#restarts.get(task) ?? 0)) throw new Error(`${task} was executed ${executions} times`)
     }
   }
 
@@ -150,15 +159,19 @@ class World {
   }
 
   #count (task: string): number {
-    return this.#agent.executions.filter(({ context }) => context.runId === task).length
+    return this.#executions(task).length
   }
 
   #active (task: string): ScriptedExecution | undefined {
-    return this.#agent.executions.findLast(({ context, isDone }) => context.runId === task && !isDone)
+    return this.#executions(task).findLast(({ isDone }) => !isDone)
+  }
+
+  #executions (task: string): ScriptedExecution[] {
+    return [...this.#agent.executions, ...this.#restartable.executions].filter(({ context }) => context.runId === task)
   }
 
   async #submit (task: string, more: Readonly<Record<string, unknown>>): Promise<void> {
-    const { status, body } = await this.app.submit(task, { context: { detail: 'full' }, ...more })
+    const { status, body } = await this.app.submit(task, { agent_id: task === 't3' ? 'again' : 'once', context: { detail: 'full' }, ...more })
     if (status !== 200) return
     this.#submitted.add(task)
     if (body.duplicate !== true) await this.#begun(task, 1)
@@ -184,11 +197,16 @@ class World {
   /** The node is gone in one moment; another one ends in its place what it executed. */
   async #crash (): Promise<void> {
     this.crashes++
+    const counts = new Map([...this.#submitted].map((task) => [task, this.#count(task)]))
     await this.#store?.cut()
     await this.app.app.close()
     await this.#place.advance(2 * LEASE_MS)
     await this.begin()
-    for (const task of this.#submitted) await this.app.settled(task)
+    for (const [task, count] of counts) {
+      await this.#begun(task, count + 1)
+      if (this.#count(task) > count) this.#restarts.set(task, (this.#restarts.get(task) ?? 0) + 1)
+      if (task !== 't3' && this.#count(task) > count) throw new Error(`${task} was begun again`)
+    }
   }
 
   /** Waits until the agent has been called that often, or has no more reason to be. */
