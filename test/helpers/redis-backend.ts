@@ -1,16 +1,25 @@
 import { randomUUID } from 'node:crypto'
+import { type RedisOptions } from 'ioredis'
 import { FaultPlan, faultyStore, type OperationName, type Store, STORE_OPERATIONS, wrapStore } from 'fastify-agents/stores'
 import { type OpenStore } from 'fastify-agents/stores/conformance'
 import { redisStore } from 'fastify-agents/stores/redis'
 import { type TestRedis } from './redis-server.ts'
 
+/** How the stores of a backend are made. */
+export interface RedisBackendOptions {
+  readonly wrap?: (store: Store) => Store
+  /** Whether appends arrive in the order in which they are made. @default true */
+  readonly inOrder?: boolean
+  readonly client?: RedisOptions
+}
+
 /** Two stores on one Redis, with clocks that the suite moves: what Redis says is the time is moved for scripts, and times to live run down. */
-export function openRedis (redis: TestRedis, wrap: (store: Store) => Store = (store) => store, inOrder = true): OpenStore {
+export function openRedis (redis: TestRedis, { wrap = (store) => store, inOrder = true, client: clientOptions }: RedisBackendOptions = {}): OpenStore {
   const prefix = `${randomUUID()}:`
   let skew = 0
   const closers: (() => Promise<void>)[] = []
   const make = (): Store => {
-    const client = redis.anyClient()
+    const client = redis.anyClient(clientOptions)
     const store = redisStore({ client, prefix, skewMs: () => skew })
     closers.push(async () => {
       await store.close()

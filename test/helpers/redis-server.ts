@@ -133,8 +133,8 @@ export class TestRedis {
   }
 
   /** A cluster's client, or an ordinary one. */
-  anyClient (): Redis | Cluster {
-    if (!this.#isCluster) return this.client()
+  anyClient (options: RedisOptions = {}): Redis | Cluster {
+    if (!this.#isCluster) return this.client(options)
     const { hostname, port } = new URL(this.#url)
     const client = new Cluster([{ host: hostname, port: Number(port) }])
     this.#clients.add(client)
