@@ -1,7 +1,8 @@
 // `npm start`: one server, one agent contract, several ways in. Needs no key and no service;
 // with OPENAI_API_KEY, OPENAI_BASE_URL or MODEL set, that model runs the same agents with the same tools.
 //
-// With DATA_DIR, it keeps everything in that directory and finds it again after a restart; without, in memory.
+// It keeps everything in memory; with DATA_DIR in that directory, where it finds it again after a restart; with REDIS_URL in a Redis, which any
+// number of these servers may share.
 //
 //   a page           GET  /                      try it all here
 //   AG-UI            POST /agui/run              what the page uses, and yours will
@@ -10,13 +11,10 @@
 //   your own topics  GET  /events/:topic         orders, logs, notifications
 //   description      GET  /openapi.json
 //   health, metrics  GET  /livez, /readyz, /metrics
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import closeWithGrace from 'close-with-grace'
-import { lmdbStore } from 'fastify-agents/stores/lmdb'
 import { buildServer } from './app.ts'
 import { modelFromEnvironment } from './model.ts'
+import { openStorage } from './storage.ts'
 
 const port = Number(process.env.PORT ?? 8080)
 const host = process.env.HOST ?? '127.0.0.1'
@@ -26,11 +24,9 @@ if (!Number.isInteger(port) || port < 0 || port > 65_535) {
   process.exit(1)
 }
 
-const dataDir = process.env.DATA_DIR
-const model = chooseModel()
-const store = dataDir === undefined || dataDir === '' ? undefined : await openStore(join(dataDir, 'runs'))
-const folder = process.env.FILES_DIR ?? (store === undefined ? await mkdtemp(join(tmpdir(), 'fastify-agents-')) : join(`${dataDir}`, 'files'))
-const app = await buildServer({ folder, model, store, tasksDir: store === undefined ? undefined : join(`${dataDir}`, 'tasks'), logLevel: process.env.LOG_LEVEL ?? 'info' })
+const model = await orExit(() => modelFromEnvironment(process.env))
+const storage = await orExit(() => openStorage(process.env))
+const app = await buildServer({ ...storage, model, logLevel: process.env.LOG_LEVEL ?? 'info' })
 
 closeWithGrace({ delay: 10_000 }, async ({ err }) => {
   if (err !== undefined) app.log.error({ err }, 'closing after an error')
@@ -53,18 +49,10 @@ try {
   process.exit(1)
 }
 
-async function openStore (path: string) {
+/** Settings that can not be used are said in a sentence, not in a stack trace. */
+async function orExit<Value> (make: () => Value | Promise<Value>): Promise<Value> {
   try {
-    return await lmdbStore({ path })
-  } catch (error) {
-    console.error((error as Error).message)
-    process.exit(1)
-  }
-}
-
-function chooseModel () {
-  try {
-    return modelFromEnvironment(process.env)
+    return await make()
   } catch (error) {
     console.error((error as Error).message)
     process.exit(1)
