@@ -145,3 +145,24 @@ t.test('a pause whose time is over is ended by whichever node is asked for it', 
   t.match((await b.settled('t1')).body, { status: 'success' })
   t.match(await b.ask('POST', '/tasks/t1/resume', { decisions: [{ toolCallId: 'c1', approved: true }] }), { status: 409, body: { code: 'not_awaiting' } })
 })
+
+t.test('a task that is being cancelled while its node is gone is not begun again for long', async (t) => {
+  const place = memoryPlace()
+  const agent = new ScriptedAgent({ restartable: true })
+  const [first, second] = [await place.open(), await place.open()]
+  t.teardown(() => place.remove())
+  const host = { leaseMs: 1_000, storeTimeoutMs: 500, shutdownMs: 100 }
+  const a = await buildTaskApp(t, { agent, store: first, host })
+  const b = await buildTaskApp(t, { agent, store: second, host })
+  await a.submit('t1')
+  const execution = await agent.called()
+  await execution.asked()
+  await first.cut()
+  const cancelling = b.ask('POST', '/tasks/t1/cancel')
+  await place.advance(2_000)
+  t.match(await cancelling, { status: 200, body: { status: 'cancelled', cancel_requested: true } })
+  t.match((await b.ask('GET', '/tasks/t1')).body, { status: 'cancelled' })
+  t.ok(agent.executions.every(({ context }) => context.signal.aborted), 'no agent is left at work')
+  const { payload } = await b.app.inject('/tasks/t1/events')
+  t.match(payload, /event: STATUS\ndata: \{[^\n]*"status":"cancelled"\}\n\n$/)
+})
