@@ -74,6 +74,27 @@ t.test('a task that had not begun, and one whose agent says that it may, are beg
   ], 'in one log, with one end')
 })
 
+t.test('classic tasks that were only made, and the steps of others, are there in the next life', async (t) => {
+  const base = '/ap/v1/agent/tasks'
+  const directory = await made(t)
+  const first = await life(t, directory)
+  const ids: string[] = []
+  for (const input of ['made', 'charge {"amount":5}']) ids.push(String((await first.ask('POST', base, { input, additional_input: { tenant: 'blue' } })).task_id))
+  const [held, stepped] = ids
+  const asked = await first.ask('POST', `${base}/${stepped}/steps`)
+  t.match(asked, { is_last: false, additional_output: { awaiting_confirm: true } })
+  await first.child.kill()
+
+  const second = await life(t, directory)
+  t.match(await second.ask('GET', `/tasks/${held}`), { status: 'pending' })
+  t.match(await second.ask('GET', `${base}/${held}`), { input: 'made', additional_input: { tenant: 'blue' } })
+  t.match(await second.ask('POST', `${base}/${held}/steps`), { status: 'completed', output: 'Tools: charge', is_last: true })
+  t.match(await second.ask('GET', `${base}/${stepped}/steps`), { steps: [{ step_id: asked.step_id, is_last: false }] })
+  const additional = yes(asked.additional_output as Record<string, unknown>)
+  t.match(await second.ask('POST', `${base}/${stepped}/steps`, { additional_input: additional }), { status: 'completed', output: 'Done.', is_last: true })
+  t.strictSame(await done(directory), [[5, null, stepped, { tenant: 'blue' }]])
+})
+
 interface Life {
   readonly child: LineChild
   readonly port: number

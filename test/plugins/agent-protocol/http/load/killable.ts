@@ -43,7 +43,7 @@ const patient: Agent = {
 
 const app = Fastify()
 const store = await lmdbStore({ path: join(directory, 'store') })
-await app.register(agents, { agents: { clerk: approving([charge]), slow, patient }, store, leaseMs: 1_000 })
+await app.register(agents, { agents: { clerk: approving([charge]), slow, patient }, defaultAgent: 'clerk', store, leaseMs: 1_000 })
 await app.register(agentProtocol)
 await app.listen({ port: 0, host: '127.0.0.1' })
 const address = app.server.address()
