@@ -6,6 +6,8 @@ import { openInterrupts } from './snapshot.ts'
 
 /** Milliseconds between two looks at a task of which nobody tells when it goes on. */
 const LOOK_AGAIN_MS = 1_000
+/** Milliseconds between two looks at a task of another node, which tells of itself as long as that node is there. */
+const LOOK_ANYWAY_MS = 15_000
 /** Milliseconds until a task that was answered on another node is seen to go on there. */
 const GOING_ON_MS = 50
 
@@ -34,7 +36,7 @@ export async function waitForTask (scope: TaskScope, first: Run, timeoutMs: numb
           resolve()
         }
       })
-      await (pause === Infinity ? followed(scope, run, woken, () => { wake() }) : woken)
+      await (pause >= LOOK_ANYWAY_MS ? followed(scope, run, woken, () => { wake() }) : woken)
       // A node that gives a run up does not know what becomes of it: the store does.
       const { state } = run.record
       if (!isOver && (!isEnded(state) || state === 'lost')) run = await lookUp(scope, first.record.key.owner, first.record.clientId) ?? run
@@ -45,12 +47,13 @@ export async function waitForTask (scope: TaskScope, first: Run, timeoutMs: numb
   }
 }
 
-/** Milliseconds until the task must be looked at again; without an end where it says so itself, undefined where nothing is to be waited for. */
+/** Milliseconds until the task must be looked at again; without an end where this process would know, undefined where nothing is to be waited for. */
 async function pauseOf (scope: TaskScope, { record }: Run): Promise<number | undefined> {
   const { key, state } = record
   if (isEnded(state)) return undefined
   // Answered a moment ago, its record still says that it waits.
-  if (state !== 'waiting' || scope.placeOf.has(key.id)) return Infinity
+  if (scope.placeOf.has(key.id)) return Infinity
+  if (state !== 'waiting') return LOOK_ANYWAY_MS
   if (isHeld(record)) return LOOK_AGAIN_MS
   const open = await openInterrupts(scope.host.store.interrupts, record)
   return open.length > 0 ? undefined : GOING_ON_MS
