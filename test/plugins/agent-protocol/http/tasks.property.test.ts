@@ -8,6 +8,8 @@ import { serveTasks, taskEvents, type TaskServer } from '../../../helpers/task-a
 
 const FINAL = new Set(['success', 'error', 'cancelled'])
 const LEASE_MS = 2_000
+/** Many seconds: what has not come by then does not come. */
+const MAX_TURNS = 3_000_000
 const verb = fc.oneof(
   { weight: 12, arbitrary: fc.constantFrom('submit' as const, 'duplicate' as const, 'other' as const, 'say' as const, 'pause' as const, 'end' as const, 'fail' as const, 'cancel' as const, 'resume' as const, 'typo' as const, 'leave' as const, 'follow' as const, 'race' as const) },
   { weight: 1, arbitrary: fc.constantFrom('restart' as const, 'crash' as const) }
@@ -214,7 +216,13 @@ class World {
     const over = new AbortController()
     const run = await this.app.host.engine.find({}, 'agent-protocol', task)
     run?.settled().then(() => { over.abort() })
-    while (!over.signal.aborted && this.#count(task) < count) await turn()
+    for (let turns = 0; !over.signal.aborted && this.#count(task) < count; turns++) {
+      if (turns === MAX_TURNS) {
+        const { body } = await this.app.ask('GET', `/tasks/${task}`)
+        throw new Error(`${task} was executed ${this.#count(task)} times and not ${count}: ${JSON.stringify({ record: run?.record, body, logs: this.app.logs.slice(-10) })}`)
+      }
+      await turn()
+    }
   }
 
   /** Waits until nothing is under way, if anything has made it end. */
