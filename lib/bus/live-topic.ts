@@ -220,6 +220,10 @@ export class LiveTopic implements Topic, Flushable, ReaderOwner {
     this.#count()
   }
 
+  get isClosed (): boolean {
+    return this.#isClosed
+  }
+
   encode (view: ViewLog): void {
     this.#backlog.encode(view)
   }

@@ -23,6 +23,8 @@ export interface Topic {
   readonly readers: number
   /** `end()` was called. */
   readonly isEnded: boolean
+  /** It was dropped, to make room or by its owner, or its bus was closed: it takes nothing more. */
+  readonly isClosed: boolean
   /**
    * Asked before anything is delivered: false holds it back, until it is asked again with the next event or by {@link Topic.wake}. For an
    * owner who may have lost the topic without knowing it (R8). Must not throw. @default nothing is held back

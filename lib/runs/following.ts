@@ -1,15 +1,15 @@
-import { type Topic } from '../bus/index.ts'
-import { type JsonValue, type LogEvent, type Presence, type RunKey, type RunRecord, type SignalHandler, type Signals, type Unsubscribe } from '../stores/index.ts'
+import { type JsonValue, type LogEvent, type Presence, type RunKey, type SignalHandler, type Signals, type Unsubscribe } from '../stores/index.ts'
 import { type RunLogger } from './logger.ts'
 import { type NodeChannel } from './node-channel.ts'
+import { type Run } from './run.ts'
 import { readRunMessage } from './run-channel.ts'
 
 /** A run that somebody reads here and another node executes, or may execute next. */
-export interface Followed {
-  readonly record: RunRecord
-  readonly topic: Topic
+export interface Followed extends Run {
   /** Takes what another node has stored; false where it does not go on from what is here. */
   take (fence: number, events: readonly LogEvent[]): boolean
+  /** It is at hand as `run` now: whoever waits for this one waits for that. */
+  forward (run: Run): void
 }
 
 /** What following works with. */
@@ -23,8 +23,8 @@ export interface FollowingOptions {
   readonly ttlMs: number
   /** Milliseconds without a look into the store after which readers are sent away with their cursor: what is stored may be told elsewhere. */
   readonly patienceMs: number
-  /** Brings the run up to what the store holds, whoever has written it. */
-  sync (key: RunKey): Promise<void>
+  /** Brings the run up to what the store holds, whoever has written it, and gives it as it is at hand then; undefined when it is gone. */
+  sync (key: RunKey): Promise<Run | undefined>
 }
 
 /** The runs of other nodes that are read here: each is listened to while it has readers, and looked up at each beat besides (R7, R18). */
@@ -139,7 +139,9 @@ export class Follower implements SignalHandler {
     while (this.#isDue && this.#active.has(this)) {
       this.#isDue = false
       try {
-        await sync(key)
+        const run = await sync(key)
+        // Its log here was dropped to make room, and read anew.
+        if (run !== undefined && run !== this.#run && this.#active.has(this)) this.#run.forward(run)
         this.#blindSince = undefined
       } catch (error) {
         // The next beat looks again.

@@ -88,13 +88,14 @@ export class Shelf {
     if (this.#atHand(record.key) !== undefined) await this.load(record)
   }
 
-  /** Brings a run that is read here up to what the store holds. Rejects when the store is away. */
-  async sync (key: RunKey): Promise<void> {
+  /** Brings a run that is read here up to what the store holds, and gives it as it is at hand then. Rejects when the store is away. */
+  async sync (key: RunKey): Promise<Run | undefined> {
     const { store, bus } = this.#options
     const record = await store.runs.get(key)
-    if (record !== undefined) await this.refresh(record)
+    if (record !== undefined) return await this.load(record)
     // It has expired, or was deleted: there is nothing more to read.
-    else if (this.#drivers.get(key.id)?.isReserved !== true) bus.drop(topicKey(key.id))
+    if (this.#drivers.get(key.id)?.isReserved !== true) bus.drop(topicKey(key.id))
+    return undefined
   }
 
   #atHand (key: RunKey): Driver | StoredRun | undefined {
@@ -127,7 +128,9 @@ export class Shelf {
     // Events are added to what goes on without a change of its record.
     if (known.topic.isEnded || await this.#follow(known, record)) return known
     this.#options.bus.drop(known.topic.key)
-    return await this.#read(record)
+    const read = await this.#read(record)
+    if (read !== undefined) known.forward(read)
+    return read
   }
 
   /** A run that waited here was taken up by another node, or is to be looked at anew: it goes on where it stood. */

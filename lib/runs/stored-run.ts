@@ -51,7 +51,7 @@ export class StoredRun implements Run, Followed {
   take (fence: number, events: readonly LogEvent[]): boolean {
     const { topic } = this
     const first = events[0]?.seq ?? 0
-    if (this.#readers.successor !== undefined || topic.isEnded || first > topic.last + 1) return false
+    if (this.#readers.successor !== undefined || topic.isEnded || topic.isClosed || first > topic.last + 1) return false
     const fresh = events.filter(({ seq }) => seq > topic.last)
     if (fresh.length === 0) return true
     // Whose they are is known when the record is.

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { EventBus } from '../../../lib/bus/index.ts'
 import { type Run } from '../../../lib/runs/index.ts'
 import { memoryStore, type Store } from '../../../lib/stores/index.ts'
 import { envelope } from '../../helpers/envelope-protocol.ts'
@@ -395,4 +396,27 @@ t.test('following ends with the last reader, and leaves nothing behind', async (
   t.same(textsOf(third.reader), ['started', 'one'])
   execution.finish()
   await third.run.ended
+})
+
+t.test('who waits for a run of another node has its end although its log here was dropped to make room', async (t) => {
+  const { a, store, pass } = nodes(t)
+  const bus = new EventBus()
+  t.teardown(() => { bus.close() })
+  const { engine } = makeEngine(t, { store, node: 'd', leaseMs: LEASE_MS, bus })
+  engine.register(ledger)
+  const agent = new ScriptedAgent()
+  runOf(await a.engine.start(specOf(agent)))
+  const execution = await agent.called()
+  await execution.text('one')
+  await turns()
+  const run = await engine.find({}, 'ledger', 'r1')
+  if (run === undefined) return t.fail()
+  const connection = run.connect()
+  await turns()
+  bus.drop(run.topic.key)
+  execution.finish()
+  await pass(LEASE_MS / 3)
+  t.match(await run.settled(), { state: 'completed' })
+  t.match(await run.ended, { state: 'completed' })
+  connection.close()
 })
