@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import websocket from '@fastify/websocket'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { textAgent } from '../../../../lib/agent/index.ts'
@@ -19,6 +20,24 @@ t.test('Java\'s requests are served beside somebody who takes upgrades, and WebS
   t.strictSame(upgrades, [])
   t.match(await send(port, `GET /chat HTTP/1.1\r\nHost: x\r\n${WEB_SOCKET}\r\n`), /^HTTP\/1\.1 101 /)
   t.strictSame(upgrades, ['/chat'])
+})
+
+t.test('@fastify/websocket and Java\'s requests share a server', async (t) => {
+  const app = Fastify({ http: h2cSafeHttp })
+  await app.register(websocket)
+  app.get('/chat', { websocket: true }, (socket) => { socket.send('hello') })
+  const { port } = await serve(t, app, false)
+  const body = '{"task_id":"t1","input":"x"}'
+  t.match(await send(port, `POST /tasks HTTP/1.1\r\nHost: x\r\n${JAVA}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`), /^HTTP\/1\.1 200 [\s\S]*\{"task_id":"t1","status":"pending"\}/)
+  t.match(await send(port, `GET /tasks/t1/wait HTTP/1.1\r\nHost: x\r\n${JAVA}\r\n`), /^HTTP\/1\.1 200 [\s\S]*"status":"success"/)
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`GET /chat HTTP/1.1\r\nHost: x\r\n${WEB_SOCKET}\r\n`)
+  let received = Buffer.alloc(0)
+  // A text frame of five bytes.
+  const hello = Buffer.from('\x81\x05hello', 'latin1')
+  while (!received.includes(hello)) received = Buffer.concat([received, ...await once(socket, 'data') as [Buffer]])
+  t.match(received.toString('latin1'), /^HTTP\/1\.1 101 Switching Protocols/)
+  socket.destroy()
 })
 
 t.test('a WebSocket request is served like any other where nobody takes upgrades', async (t) => {
