@@ -3,7 +3,7 @@ import neostandard from 'neostandard'
 export default [
   ...neostandard({
     ts: true,
-    ignores: ['dist/**', 'node_modules/**', '**/node_modules/**', '.tap/**', 'coverage/**']
+    ignores: ['dist/**', 'node_modules/**', '**/node_modules/**', '.tap/**', '**/.build/**', 'coverage/**']
   }),
   {
     // The page runs in a browser, as it is.

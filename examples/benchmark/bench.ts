@@ -17,8 +17,8 @@ export class Bench {
 
   private constructor (start: ServerStart) {
     this.#peer = start.peer
-    this.#server = Child.start('./server.ts', 0, start)
-    this.#load = Child.start('./load.ts', 1, {})
+    this.#server = Child.start('server', 0, start)
+    this.#load = Child.start('load', 1, {})
   }
 
   /** Starts both processes. They end by `stop`, or with this process. */

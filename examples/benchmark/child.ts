@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
+import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** Child processes that run; each is killed by its handle on whatever way this process ends. */
@@ -37,9 +38,9 @@ export class Child<Command> {
     })
   }
 
-  /** Starts `file` with the loader flags of this process, on one core when there are two. Its output goes to stderr. */
-  static start<Command> (file: string, core: number, argument: unknown): Child<Command> {
-    const script = fileURLToPath(new URL(file, import.meta.url))
+  /** Starts the script `name` of this folder with the loader flags of this process, on one core when there are two. Its output goes to stderr. */
+  static start<Command> (name: string, core: number, argument: unknown): Child<Command> {
+    const script = fileURLToPath(new URL(`./${name}${extname(import.meta.url)}`, import.meta.url))
     const command = [process.execPath, ...process.execArgv, '--expose-gc', script, JSON.stringify(argument)]
     const [program = '', ...args] = isPinned ? ['taskset', '-c', String(core), ...command] : command
     return new Child(spawn(program, args, { stdio: ['ignore', 2, 2, 'ipc'] }))

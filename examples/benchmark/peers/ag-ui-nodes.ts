@@ -15,7 +15,7 @@ export const agUiNodesPeer: Peer = { name: 'ag-ui-nodes', packages: [], workload
 
 async function listen (setup: Setup): Promise<Endpoint> {
   const redis = await startRedis()
-  const owner = Child.start<string>('./nodes-owner.ts', 1, redis)
+  const owner = Child.start<string>('nodes-owner', 1, redis)
   await owner.ready(30_000)
   const app = createApp()
   await app.register(agents, { agents: { bench: benchAgent }, store: await openRedisStore(redis) })
