@@ -17,6 +17,8 @@ export interface ChannelHost {
   readonly usage: UsageMeter
   readonly known: ReadonlySet<string>
   readonly emit: EmitEvent
+  /** The present, for events that bring no time. */
+  readonly now: () => string
   /** Starts the root before anything of a child is told. */
   ensureStarted (): void
   repair (repair: Repair): void
@@ -145,7 +147,7 @@ export class Channel implements Outlet {
     if (item.isBlank) item.isBlank = text.trim() === ''
     if (item.part !== undefined) item.part.text += text
     else if (item.kind === 'call') this.#calls.append(item, text)
-    const event = deltaEvent(item, text, init)
+    const event = deltaEvent(item, text, init, this.#host.now)
     // Decoded: metadata is an object or absent.
     if (init.metadata !== undefined) event.metadata = init.metadata as NonNullable<AgentEvent['metadata']>
     this.#host.emit(event)
@@ -267,7 +269,7 @@ export class Channel implements Outlet {
   #emit (event: AgentEventInit): void {
     const { type, id, createdAt, source, ...rest } = event
     this.#host.emit({
-      type, id: eventId(id), createdAt: eventTime(createdAt), ...this.source !== undefined && { source: this.source }, ...rest
+      type, id: eventId(id), createdAt: eventTime(createdAt, this.#host.now), ...this.source !== undefined && { source: this.source }, ...rest
       // The members of an init of this type, and the stamps it lacked.
     } as AgentEventOf<typeof type> as AgentEvent)
   }

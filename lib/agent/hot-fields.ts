@@ -27,11 +27,9 @@ export function isDeltaType (type: unknown): type is DeltaType {
 /** The fields of what has none. */
 export const nothing: HotFields = {}
 
-/** The members that the fast path compares, read once; throws what a getter throws. */
-export function readHot (event: unknown): HotFields {
-  if (typeof event !== 'object' || event === null) return nothing
-  const { type, source, replyId, blockId, toolCallId, toolCallName, delta, metadata, id, createdAt } = event as HotFields
-  return { type, source, replyId, blockId, toolCallId, toolCallName, delta, metadata, id, createdAt }
+/** What an agent yielded, to be read for these members; each of them once, for a getter may throw or change its mind. */
+export function hotFieldsOf (event: unknown): HotFields {
+  return typeof event === 'object' && event !== null ? event : nothing
 }
 
 /** A name as text; numbers are names too, anything else is none. */

@@ -2,13 +2,14 @@ import { Channel, type ChannelHost } from './channel.ts'
 import { decodeFields } from './decode-event.ts'
 import { type AgentEventInit, type AgentEventInitOf, isAgentEventType } from './events.ts'
 import { type GenerateReason, isGenerateReason } from './generate-reason.ts'
-import { type HotFields, isDeltaType, nameOf, nothing, readHot } from './hot-fields.ts'
+import { type HotFields, hotFieldsOf, isDeltaType, nameOf, nothing } from './hot-fields.ts'
 import { isObject, toJson, wellFormed } from './json.ts'
 import { type Msg, MsgMetadata } from './message.ts'
 import { MessageBuilder } from './message-builder.ts'
-import type { DeltaType, EmitEvent, OpenItem } from './open-item.ts'
+import { type DeltaType, type EmitEvent, type OpenItem, UNSTAMPED } from './open-item.ts'
 import type { Pending } from './pending.ts'
 import type { Repair, RepairReason } from './repair.ts'
+import { timestamp } from './stamp.ts'
 import type { Usage } from './usage.ts'
 import { UsageMeter } from './usage-meter.ts'
 
@@ -22,6 +23,8 @@ export interface NormaliserOptions {
   readonly knownCalls?: ReadonlySet<string>
   /** Told of each change, synchronously; for logs and tests. */
   readonly onRepair?: (repair: Repair) => void
+  /** The present in ISO 8601, for events that bring no time; whoever pushes many in a row need not read the clock for each. @default the clock */
+  readonly now?: () => string
 }
 
 /** How a stream ended: the iterator returned, a {@link RunInterrupted} fired, or anything else went wrong. */
@@ -61,6 +64,7 @@ export class Normaliser {
       usage: this.#usage,
       known: options.knownCalls ?? new Set(),
       emit: discard,
+      now: options.now ?? timestamp,
       ensureStarted: () => { this.#root.ensureStarted() },
       repair: options.onRepair ?? discard
     }
@@ -105,21 +109,22 @@ export class Normaliser {
 
   /** Takes what the agent yielded. What is no event is dropped, never thrown at the caller. */
   push (event: unknown, emit: EmitEvent): void {
-    let fields: HotFields
+    // Members in variables: an object of them for each token would be the largest that is made for it.
+    let type, source, replyId, blockId, toolCallId, toolCallName, delta, metadata, id, createdAt
     try {
-      fields = readHot(event)
+      ({ type, source, replyId, blockId, toolCallId, toolCallName, delta, metadata, id, createdAt } = hotFieldsOf(event))
     } catch {
       return this.#drop('not-an-event', nothing) // A getter threw.
     }
-    if (this.#end !== undefined || this.#isOver) return this.#drop('after-end', fields)
+    if (this.#end !== undefined || this.#isOver) return this.#drop('after-end', { type })
     this.#host.emit = emit
     const item = this.#hotItem
-    const { type, source, delta, replyId, blockId, toolCallId } = fields
-    if (item !== undefined && type === item.deltaType && source === this.#hotSource && replyId === this.#hotReply &&
-      blockId === this.#hotBlock && toolCallId === this.#hotCall && typeof delta === 'string' && delta !== '' && fields.metadata === undefined) {
-      this.#hotChannel.append(item, delta, fields)
-    } else if (isDeltaType(type) && typeof delta === 'string' && fields.metadata === undefined) {
-      this.#delta(fields, type, delta)
+    const text = typeof delta === 'string' && metadata === undefined ? delta : undefined
+    if (text !== undefined && item !== undefined && type === item.deltaType && source === this.#hotSource && replyId === this.#hotReply &&
+      blockId === this.#hotBlock && toolCallId === this.#hotCall && text !== '') {
+      this.#hotChannel.append(item, text, id === undefined && createdAt === undefined ? UNSTAMPED : { id, createdAt })
+    } else if (text !== undefined && isDeltaType(type)) {
+      this.#delta({ source, replyId, blockId, toolCallId, toolCallName, id, createdAt }, type, text)
     } else {
       this.#hotItem = undefined
       this.#pushAny(event)

@@ -2,7 +2,7 @@ import type { AgentEvent, AgentEventInit, AgentEventType } from './events.ts'
 import { wellFormed } from './json.ts'
 import type { MessagePart } from './message-builder.ts'
 import type { Repair, RepairReason } from './repair.ts'
-import { isTimestamp, newId, timestamp } from './stamp.ts'
+import { isTimestamp, newId } from './stamp.ts'
 
 /** Takes each event at once, in order. */
 export type EmitEvent = (event: AgentEvent) => void
@@ -42,6 +42,9 @@ export interface StampFields {
   readonly createdAt?: unknown
 }
 
+/** Of an event that brings neither, as most do not. */
+export const UNSTAMPED: StampFields = {}
+
 /** What the tracks of one source need of their channel. */
 export interface Outlet {
   readonly source: string | undefined
@@ -74,10 +77,10 @@ export function takeText (item: OpenItem, delta: string): string {
 }
 
 /** The delta event of an item. One literal a shape: this is built for each token. */
-export function deltaEvent (item: OpenItem, delta: string, init: StampFields): AgentEvent {
+export function deltaEvent (item: OpenItem, delta: string, init: StampFields, now: () => string): AgentEvent {
   const { source, replyId } = item
   const id = eventId(init.id)
-  const createdAt = eventTime(init.createdAt)
+  const createdAt = eventTime(init.createdAt, now)
   const isTool = item.kind === 'call' || item.kind === 'result'
   // The type stands in the item as one of those that have a delta, each with the members of its shape.
   const type = item.deltaType as DeltaType
@@ -97,6 +100,6 @@ export function eventId (id: unknown): string {
 }
 
 /** The time that an agent gave, or the present. */
-export function eventTime (createdAt: unknown): string {
-  return isTimestamp(createdAt) ? createdAt : timestamp()
+export function eventTime (createdAt: unknown, now: () => string): string {
+  return isTimestamp(createdAt) ? createdAt : now()
 }

@@ -2,15 +2,16 @@ import { randomBytes } from 'node:crypto'
 
 // Twenty random digits tell processes apart, twelve count: unique without a random draw per event.
 const prefix = randomBytes(10).toString('hex')
-const low = Array.from({ length: 4096 }, (_, n) => n.toString(16).padStart(3, '0'))
-let high = prefix + '000000000'
+// Few enough to stay in the processor's nearest cache.
+const low = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0'))
+let high = prefix + '0000000000'
 let count = 0
 
 /** A fresh event id: 32 hex characters, unique across processes. Not a secret: the next one can be guessed. */
 export function newId (): string {
-  const id = high + (low[count & 0xfff] as string) // there are 4096
+  const id = high + (low[count & 0xff] as string) // there are 256
   count++
-  if ((count & 0xfff) === 0) high = prefix + (count / 4096).toString(16).padStart(9, '0')
+  if ((count & 0xff) === 0) high = prefix + (count / 256).toString(16).padStart(10, '0')
   return id
 }
 

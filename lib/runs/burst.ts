@@ -1,3 +1,5 @@
+import { timestamp } from '../agent/index.ts'
+
 /** Longest stretch of work, in milliseconds, before the event loop gets its turn. */
 const MAX_BURST_MS = 5
 /** Time between two readings of the clock, in milliseconds, that allows for fewer readings, */
@@ -18,6 +20,8 @@ export class Burst {
   #skip = 0
   #isArmed = false
   #isWaking = false
+  #stampedAt = 0
+  #stamp = ''
 
   /**
    * The monotonic clock. Reading it costs as much as a small event: within a stretch of work one reading serves the more
@@ -30,6 +34,16 @@ export class Burst {
     this.#left = this.#skip
     this.#now = now
     return now
+  }
+
+  /** The time of day in ISO 8601; within a stretch of work as of the last reading of the clock. An arrow: it is handed to whoever stamps events. */
+  readonly timestamp = (): string => {
+    if (!this.#isArmed) return timestamp()
+    if (this.#stampedAt !== this.#now || this.#stamp === '') {
+      this.#stampedAt = this.#now
+      this.#stamp = timestamp()
+    }
+    return this.#stamp
   }
 
   /** Call for each piece of work, with the monotonic clock; true when it is time to give way. */

@@ -74,6 +74,7 @@ export class Driver implements Run, ExecutionHost, Followed {
   get topic (): Topic { return this.#log.topic }
   get ended (): Promise<RunRecord> { return this.#closed.promise }
   get emit (): RunLog['emit'] { return this.#log.emit }
+  get timestamp (): () => string { return this.#host.burst.timestamp }
 
   /** Whether an execution is queued or under way. */
   get isActive (): boolean { return this.#execution !== undefined }

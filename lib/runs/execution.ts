@@ -27,6 +27,8 @@ export interface ExecutionHost {
   blocked (): Promise<void> | undefined
   /** An approved call has its outcome: it is written before the next event is taken (R21). */
   outcome (write: () => Promise<void>): void
+  /** The present in ISO 8601, for events that bring no time. */
+  readonly timestamp: () => string
   /** Something about the agent that an operator should know. */
   warn (error: unknown, sentence: string): void
 }
@@ -128,7 +130,7 @@ export class Execution {
     const prepared = await this.#untilAborted(Promise.resolve(spec.prepareContext?.(context)).then(() => true))
     if (prepared === undefined) return undefined
     let { observer } = this.#options
-    const normaliser = this.#normaliser = new Normaliser({ agentName: agent.name, sessionId, knownCalls: info.knownCalls })
+    const normaliser = this.#normaliser = new Normaliser({ agentName: agent.name, sessionId, knownCalls: info.knownCalls, now: host.timestamp })
     const pump = new Pump<AgentEventInit>({
       signal: this.signal,
       graceMs: () => this.#graceMs,
