@@ -2,10 +2,8 @@ import { timestamp } from '../agent/index.ts'
 
 /** Longest stretch of work, in milliseconds, before the event loop gets its turn. */
 const MAX_BURST_MS = 5
-/** Time between two readings of the clock, in milliseconds, that allows for fewer readings, */
+/** Time between two readings of the clock, in milliseconds, below which work comes briskly. */
 const BRIEF_MS = 0.25
-/** down to this many calls between two of them. */
-const MAX_SKIP = 15
 
 /**
  * Shares this process between agents that never wait. One per engine: a stretch of work lasts 5 ms and belongs to all of
@@ -16,22 +14,27 @@ export class Burst {
   readonly #waiting: (() => void)[] = []
   #startedAt = 0
   #now = 0
-  #left = 0
-  #skip = 0
+  #stretch = 0
+  #isBrisk = false
   #isArmed = false
   #isWaking = false
   #stampedAt = 0
   #stamp = ''
 
-  /**
-   * The monotonic clock. Reading it costs as much as a small event: within a stretch of work one reading serves the more
-   * calls, up to 16, the less time has passed between the last ones.
-   */
+  /** Number of the stretch of work: changes whenever the event loop had its turn. */
+  get stretch (): number {
+    return this.#stretch
+  }
+
+  /** Whether pieces of work follow each other so fast that not each of them needs a look at the clock. */
+  get isBrisk (): boolean {
+    return this.#isBrisk
+  }
+
+  /** The monotonic clock. Reading it costs as much as a small event. */
   clock (): number {
-    if (this.#isArmed && --this.#left >= 0) return this.#now
     const now = performance.now()
-    this.#skip = this.#isArmed && now - this.#now < BRIEF_MS ? Math.min(this.#skip * 2 + 1, MAX_SKIP) : 0
-    this.#left = this.#skip
+    this.#isBrisk = this.#isArmed && now - this.#now < BRIEF_MS
     this.#now = now
     return now
   }
@@ -70,6 +73,7 @@ export class Burst {
 
   readonly #reset = (): void => {
     this.#isArmed = false
+    this.#stretch++
     if (!this.#isWaking) this.#wake()
   }
 

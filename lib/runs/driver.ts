@@ -53,7 +53,6 @@ export class Driver implements Run, ExecutionHost, Followed {
   #flow: FlowControl | undefined
   #claims: Claims | undefined
   #observer: RunObserver | undefined
-  #isEnding = false
   #isAbandoned = false
   #isGivenUp = false
   #isBound = false
@@ -126,7 +125,6 @@ export class Driver implements Run, ExecutionHost, Followed {
     this.#ticket = work?.ticket
     this.#slot = work?.slot
     this.#cause = undefined
-    this.#isEnding = false
     if (work !== undefined) {
       this.#spec = work.spec
       this.#readers.setPolicy(work.spec.onDisconnect)
@@ -134,20 +132,22 @@ export class Driver implements Run, ExecutionHost, Followed {
     const onLost = (): void => { this.end({ kind: 'lost' }) }
     const onUnavailable = (): void => { this.end({ kind: 'unavailable' }) }
     const lease = this.#lease = this.#host.leases.hold(record.key, record.fence, tenure.takenAt, onLost)
-    this.#flow = new FlowControl({
+    const flow = this.#flow = new FlowControl({
       burst: this.#host.burst,
       lease,
       log: this.#log,
       writeTimeoutMs: this.#spec?.writeTimeoutMs ?? WRITE_TIMEOUT_MS,
       patienceMs: this.#host.patienceMs,
       onCallerStalled: () => { this.#readers.dropOwn() },
-      onUnavailable
+      onUnavailable,
+      onFull: () => { this.end({ kind: 'failed', error: BARRIER_OVERFLOW }) }
     })
     this.#log.begin(record, { isCertain: () => lease.assure(() => { this.#log.wake() }), onLost, onUnavailable })
     this.#isFirst = false
     const index = executionOf(record)
     const execution = this.#execution = new Execution({
       host: this,
+      flow,
       protocol: this.protocol,
       record,
       claims,
@@ -208,22 +208,8 @@ export class Driver implements Run, ExecutionHost, Followed {
     this.agents.close()
   }
 
-  guard (): Promise<void> | undefined {
-    return this.#flow?.guard()
-  }
-
   hold (): void {
     this.#log.hold()
-  }
-
-  blocked (): Promise<void> | undefined {
-    if (this.#log.isFull) this.end({ kind: 'failed', error: BARRIER_OVERFLOW })
-    return this.#flow?.blocked()
-  }
-
-  outcome (write: () => Promise<void>): void {
-    // While ending, a result is one that the normaliser made up.
-    if (!this.#isEnding) this.#flow?.after(write)
   }
 
   readonly warn = (error: unknown, sentence: string): void => {
@@ -268,7 +254,7 @@ export class Driver implements Run, ExecutionHost, Followed {
   }
 
   async #conclude (execution: Execution, cause: Cause | undefined): Promise<void> {
-    this.#isEnding = true
+    this.#flow?.end()
     this.#collect(execution)
     // Whatever aborts an execution has latched its cause before.
     if (cause === undefined || cause.kind === 'lost') this.#drop(false)

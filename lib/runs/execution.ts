@@ -2,6 +2,7 @@ import {
   AgentError, createRuntimeContext, Normaliser, type Agent, type AgentEvent, type AgentEventInit, type RunInterrupted
 } from '../agent/index.ts'
 import { type RunRecord } from '../stores/index.ts'
+import { type FlowControl } from './flow.ts'
 import { type Claims } from './interrupts.ts'
 import { type RunObserver } from './observer.ts'
 import { type Emit, type ExecutionInfo, type Projection, type RunProtocol } from './protocol.ts'
@@ -19,14 +20,8 @@ export type ExecutionOutcome =
 /** What an execution asks of the run it belongs to. */
 export interface ExecutionHost {
   readonly emit: Emit
-  /** Asked before each event is taken: a promise when nothing may be told at the moment (R8). Must not reject. */
-  guard (): Promise<void> | undefined
   /** From here on everything is held (R3). */
   hold (): void
-  /** Asked after each event. Must not reject. */
-  blocked (): Promise<void> | undefined
-  /** An approved call has its outcome: it is written before the next event is taken (R21). */
-  outcome (write: () => Promise<void>): void
   /** The present in ISO 8601, for events that bring no time. */
   readonly timestamp: () => string
   /** Something about the agent that an operator should know. */
@@ -36,6 +31,8 @@ export interface ExecutionHost {
 /** What an execution is made of. */
 export interface ExecutionOptions {
   readonly host: ExecutionHost
+  /** Asked before and after each event; it must not reject. */
+  readonly flow: FlowControl
   readonly protocol: RunProtocol
   readonly record: RunRecord
   readonly info: ExecutionInfo
@@ -117,7 +114,7 @@ export class Execution {
 
   async #stream (agent: Agent, spec: ExecutionSpec): Promise<ExecutionOutcome | undefined> {
     if ((spec.denyRules?.length ?? 0) > 0 && agent.capabilities?.denyRules !== true) throw new AgentError(DENY_RULES_UNSUPPORTED)
-    const { record, info, host } = this.#options
+    const { record, info, host, flow } = this.#options
     const { sessionId = record.session } = spec
     const context = createRuntimeContext({
       sessionId,
@@ -134,8 +131,8 @@ export class Execution {
     const pump = new Pump<AgentEventInit>({
       signal: this.signal,
       graceMs: () => this.#graceMs,
-      blocked: () => host.blocked(),
-      guard: () => host.guard(),
+      blocked: () => flow.blocked(),
+      guard: () => flow.guard(),
       onValue: (value) => {
         if (observer !== undefined) {
           observer.firstEvent?.()
@@ -178,7 +175,8 @@ export class Execution {
   }
 
   #outcome (write: (() => Promise<void>) | undefined): void {
-    if (write !== undefined) this.#options.host.outcome(write)
+    // An approved call has its outcome: it is written before the next event is taken (R21).
+    if (write !== undefined) this.#options.flow.after(write)
   }
 
   readonly #onEvent = (event: AgentEvent): void => {

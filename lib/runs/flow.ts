@@ -5,6 +5,9 @@ import { type RunLog } from './run-log.ts'
 
 /** Events that one agent may yield before others have their turn. */
 const MAX_BURST_EVENTS = 256
+/** Events, and characters of payload, that pass between two looks at everything while an agent yields fast. */
+const UNSEEN_EVENTS = 8
+const UNSEEN_SIZE = 4 * 1024
 
 /** What flow control works with. */
 export interface FlowControlOptions {
@@ -19,21 +22,33 @@ export interface FlowControlOptions {
   onCallerStalled (): void
   /** What had to be stored before going on could not be (R9). */
   onUnavailable (): void
+  /** More is held back than a barrier takes. */
+  onFull (): void
 }
 
 /** Decides, event by event, whether an execution may tell something and whether its agent has to wait. */
 export class FlowControl {
   readonly #options: FlowControlOptions
+  readonly #burst: Burst
+  readonly #log: RunLog
   #count = 0
+  /** Events that may still pass unseen, in which stretch of work, up to which size of the log. */
+  #unseen = 0
+  #stretch = 0
+  #maxSize = 0
   #isCallerGone = false
+  #isEnding = false
   #due: (() => Promise<unknown>) | undefined
 
   constructor (options: FlowControlOptions) {
     this.#options = options
+    this.#burst = options.burst
+    this.#log = options.log
   }
 
   /** Before an event: nothing is told under a lease that may have run out (R8). */
   guard (): Promise<void> | undefined {
+    if (this.#isUnseen) return undefined
     const { burst, lease, log } = this.#options
     const now = burst.clock()
     log.tick(now)
@@ -42,12 +57,18 @@ export class FlowControl {
 
   /** After an event, and again after each wait: what the agent has to wait for next. */
   blocked (): Promise<void> | undefined {
+    if (this.#isUnseen) {
+      this.#unseen--
+      this.#count++
+      return undefined
+    }
     if (this.#due !== undefined) {
       const work = this.#due
       this.#due = undefined
       return this.#insist(work)
     }
-    const { burst, log } = this.#options
+    const { burst, log, onFull } = this.#options
+    if (log.isFull) onFull()
     const now = burst.clock()
     // isOver() first: it notes that this stretch works.
     if (burst.isOver(now) || ++this.#count >= MAX_BURST_EVENTS) {
@@ -55,11 +76,16 @@ export class FlowControl {
       return burst.nextTurn()
     }
     const ready = this.#isCallerGone ? undefined : log.topic.ready()
-    return ready === undefined ? log.storeReady(now) : this.#awaitCaller(ready)
+    const wait = ready === undefined ? log.storeReady(now) : this.#awaitCaller(ready)
+    if (wait === undefined && burst.isBrisk && this.#count < MAX_BURST_EVENTS - UNSEEN_EVENTS) this.#closeEyes()
+    return wait
   }
 
   /** Something that has to be stored before the next event (R21). */
   after (work: () => Promise<unknown>): void {
+    // While ending, a result is one that the normaliser made up.
+    if (this.#isEnding) return
+    this.#unseen = 0
     const earlier = this.#due
     this.#due = earlier === undefined ? work : async () => { await earlier(); await work() }
   }
@@ -67,6 +93,22 @@ export class FlowControl {
   /** A caller is there (again). */
   callerCame (): void {
     this.#isCallerGone = false
+  }
+
+  /** The agent has ended: what comes now is made up for it. */
+  end (): void {
+    this.#isEnding = true
+  }
+
+  /** The event loop has not had its turn since the last look, and little has come. */
+  get #isUnseen (): boolean {
+    return this.#unseen > 0 && this.#stretch === this.#burst.stretch && this.#log.size < this.#maxSize
+  }
+
+  #closeEyes (): void {
+    this.#unseen = UNSEEN_EVENTS
+    this.#stretch = this.#burst.stretch
+    this.#maxSize = this.#log.size + UNSEEN_SIZE
   }
 
   #awaitCaller (ready: Promise<void>): Promise<void> {

@@ -103,6 +103,11 @@ export class RunLog {
     return this.#held.isFull
   }
 
+  /** Characters of payload that came under this ownership, told or held. */
+  get size (): number {
+    return this.#size
+  }
+
   /** Our ownership is certain again: what was held back may go. */
   wake (): void {
     this.topic.wake()
