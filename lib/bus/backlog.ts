@@ -74,8 +74,8 @@ export class Backlog {
   release (): void {
     const { log } = this
     this.views = []
-    while (log.oldest <= log.stored) log.dropOldest()
-    if (log.size === 0) log.release()
+    if (log.stored < log.last) while (log.oldest <= log.stored) log.dropOldest()
+    else log.release()
     this.bytes = log.bytes
   }
 

@@ -33,10 +33,13 @@ export function sendHead (reply: SseReply): void {
   const headers = reply.getHeaders()
   reply.hijack()
   const raw = reply.raw as ServerResponse // HTTP/2's has every member used here; only its types say less
+  // What is set on the response itself is in `headers` too, and would be sent beside them.
   for (const name of raw.getHeaderNames()) raw.removeHeader(name)
+  const sent: Record<string, number | string | string[]> = {}
   for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined && !LEFT_OUT.has(name)) raw.setHeader(name, value)
+    if (value !== undefined && !LEFT_OUT.has(name)) sent[name] = value
   }
-  for (const [name, value] of Object.entries(OWN)) raw.setHeader(name, value)
+  // All at once: headers that are set one by one stay with the response for as long as it streams.
+  raw.writeHead(raw.statusCode, Object.assign(sent, OWN))
   raw.flushHeaders()
 }

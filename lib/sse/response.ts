@@ -1,6 +1,6 @@
 import { type ServerResponse } from 'node:http'
 import { type Socket } from 'node:net'
-import type { Attachment, AttachOptions, Gap, GapAnswer, Topic } from '../bus/index.ts'
+import type { Attachment, AttachmentEnd, AttachOptions, Cursor, Gap, GapAnswer, Sink, Topic } from '../bus/index.ts'
 import { type SseEnd, SseEndedError, SseFollowError } from './errors.ts'
 import { sendHead, type SseReply } from './headers.ts'
 import { type StreamObserver, type StreamOutcome } from './observer.ts'
@@ -11,7 +11,7 @@ import { type ChunkFramer, connectionOf, corkTick, keepAlive, takesChunks } from
 /** How {@link SseResponse.follow} reads a topic; the view is one of {@link sseView} if the stream is to end with a cursor. */
 export interface SseFollowOptions extends Omit<AttachOptions, 'sink'> {
   /** Gives the frames (from {@link encodeFrame}) that stand in the place of events the client cannot have any more. */
-  gap? (gap: Gap): GapAnswer
+  gap? (gap: Gap, topic: Topic): GapAnswer
 }
 
 /** What a response takes from its hub. Times are in ticks of the wheel, 0 for none. */
@@ -169,27 +169,45 @@ export class SseResponse {
     if (!this.#open) return NO_ATTACHMENT
     const { gap, ...attach } = options
     this.#view = options.view
-    const attachment = topic.attach({
-      ...attach,
-      sink: {
-        write: (chunk, isLast) => this.#deliver(chunk, isLast),
-        gap: (missing) => {
-          this.#observer?.gap?.(missing.reason)
-          return gap?.(missing)
-        },
-        end: (why, cursor) => {
-          if (why === 'complete') {
-            this.end()
-            return
-          }
-          this.#outcome ??= why
-          this.end(this.#owner.farewell(this.#view?.cursorId?.(cursor), why === 'lagged' ? why : 'stopped'))
-        }
-      }
-    })
+    const attachment = topic.attach({ ...attach, sink: new SseResponse.#Sink(this, topic, gap) })
     this.#attachment = attachment
     if (!this.#open) this.#detach()
     return attachment
+  }
+
+  /** Where the bytes of the followed topic go. A class: closures would be most of what a waiting stream costs here. */
+  static readonly #Sink = class implements Sink {
+    readonly #response: SseResponse
+    readonly #topic: Topic
+    readonly #gap: SseFollowOptions['gap']
+
+    constructor (response: SseResponse, topic: Topic, gap: SseFollowOptions['gap']) {
+      this.#response = response
+      this.#topic = topic
+      this.#gap = gap
+    }
+
+    write (chunk: Uint8Array, isLast: boolean): boolean {
+      return this.#response.#deliver(chunk, isLast)
+    }
+
+    gap (missing: Gap): GapAnswer | void {
+      this.#response.noteGap(missing.reason)
+      return this.#gap?.(missing, this.#topic)
+    }
+
+    end (why: AttachmentEnd, cursor: Cursor): void {
+      this.#response.#topicEnded(why, cursor)
+    }
+  }
+
+  #topicEnded (why: AttachmentEnd, cursor: Cursor): void {
+    if (why === 'complete') {
+      this.end()
+      return
+    }
+    this.#outcome ??= why
+    this.end(this.#owner.farewell(this.#view?.cursorId?.(cursor), why === 'lagged' ? why : 'stopped'))
   }
 
   /** The hot path: one chunk of a topic to one reader. */

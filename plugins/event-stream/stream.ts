@@ -1,5 +1,5 @@
 import { type FastifyReply } from 'fastify'
-import { type Cursor, type EventBus, formatCursor } from '../../lib/bus/index.ts'
+import { type Cursor, type EventBus, formatCursor, type Gap, type Topic } from '../../lib/bus/index.ts'
 import { acceptsEventStream, encodeFrame, type SseHub, type SseResponse, sseView } from '../../lib/sse/index.ts'
 import { NotAcceptableError } from './errors.ts'
 
@@ -28,12 +28,12 @@ export function streamTopic (bus: EventBus, hub: SseHub, reply: FastifyReply, ke
   const response = hub.open(reply)
   // Whoever starts live and is cut off before the first event would otherwise come back without a cursor, and miss what came meanwhile.
   if (after === undefined && from === 'live') response.write(encodeFrame({ id: formatCursor(topic.epochAt(topic.stored), topic.stored) }))
-  response.follow(topic, {
-    view,
-    after,
-    from,
-    gap: ({ oldest }) => encodeFrame({ id: formatCursor(topic.epochAt(oldest - 1), oldest - 1), event: 'gap', data: JSON.stringify({ oldest }) })
-  })
+  response.follow(topic, { view, after, from, gap: gapFrame })
   reply.request.log.debug({ topic: key, after }, 'topic streamed')
   return response
+}
+
+/** What stands in the place of events that are gone; the id is where the stream goes on. */
+function gapFrame ({ oldest }: Gap, topic: Topic): string {
+  return encodeFrame({ id: formatCursor(topic.epochAt(oldest - 1), oldest - 1), event: 'gap', data: JSON.stringify({ oldest }) })
 }
