@@ -167,9 +167,10 @@ export class SseResponse {
   follow (topic: Topic, options: SseFollowOptions): Attachment {
     if (this.#attachment !== undefined) throw new SseFollowError()
     if (!this.#open) return NO_ATTACHMENT
-    const { gap, ...attach } = options
-    this.#view = options.view
-    const attachment = topic.attach({ ...attach, sink: new SseResponse.#Sink(this, topic, gap) })
+    const { view, after, from, upTo, lossless, maxLagBytes, wrap, gap } = options
+    this.#view = view
+    // Member by member: copying an object costs as much as attaching.
+    const attachment = topic.attach({ view, after, from, upTo, lossless, maxLagBytes, wrap, sink: new SseResponse.#Sink(this, topic, gap) })
     this.#attachment = attachment
     if (!this.#open) this.#detach()
     return attachment
