@@ -1,5 +1,6 @@
 import type { BusEvent } from './event.ts'
 import type { EventList } from './event-list.ts'
+import type { FramedRun } from './framed-run.ts'
 
 /** Events from which one run of bytes is cheaper to keep than as many strings. */
 const MIN_PACKED = 8
@@ -7,6 +8,7 @@ const MIN_PACKED = 8
 /** Bytes that an event costs beside its payload. */
 const LOOSE_OVERHEAD = 64
 const PACKED_OVERHEAD = 8
+const FRAMED_OVERHEAD = 40
 
 /**
  * Events of one log that follow each other, kept in one piece and never changed. Many of them are one run of UTF-8 outside of
@@ -24,17 +26,32 @@ export class EventBlock implements Iterable<BusEvent> {
   readonly #names: readonly (string | undefined)[] | undefined
   readonly #levels: readonly (number | undefined)[] | undefined
   readonly #areLines: boolean | undefined
-  readonly #payloads: Loose | Packed
+  readonly #payloads: Payloads
 
-  /** Made of at least one event; what the list holds is this block's from then on. */
-  constructor (firstSeq: number, { data, names, levels, areLines }: EventList) {
+  private constructor (firstSeq: number, length: number, payloads: Payloads, { names, levels, areLines }: Extras) {
     this.firstSeq = firstSeq
-    this.length = data.length
+    this.length = length
     this.#names = names
     this.#levels = levels
     this.#areLines = areLines || undefined
-    this.#payloads = data.length < MIN_PACKED ? new Loose(data) : new Packed(data)
-    this.size = this.#payloads.size
+    this.#payloads = payloads
+    this.size = payloads.size
+  }
+
+  /** Made of at least one event; what the list holds is this block's from then on. */
+  static of (firstSeq: number, list: EventList): EventBlock {
+    const { data } = list
+    return new EventBlock(firstSeq, data.length, data.length < MIN_PACKED ? new Loose(data) : new Packed(data), list)
+  }
+
+  /** The events of a run from a sequence on, as many as it has now and at least one. */
+  static framed (run: FramedRun, firstSeq: number): EventBlock {
+    const from = firstSeq - run.firstSeq
+    const count = run.length - from
+    const { areLines } = run
+    return new EventBlock(firstSeq, count, new Framed(run, from, count), {
+      names: columnOf(run.names, from, count), levels: columnOf(run.levels, from, count), areLines
+    })
   }
 
   /** Sequence of the last event. */
@@ -75,6 +92,23 @@ export interface EventColumns extends Utf8 {
   readonly levels: readonly (number | undefined)[] | undefined
 }
 
+/** What the payloads of a block lie in. */
+interface Payloads {
+  /** Bytes that an event costs beside its payload. */
+  readonly overhead: number
+  readonly size: number
+  readonly utf8: Utf8
+  at (index: number): string
+  sizeAt (index: number): number
+}
+
+/** What else a block is made of. */
+interface Extras {
+  readonly names: readonly (string | undefined)[] | undefined
+  readonly levels: readonly (number | undefined)[] | undefined
+  readonly areLines: boolean
+}
+
 /** Payloads as UTF-8 in one piece. */
 interface Utf8 {
   readonly bytes: Buffer
@@ -83,7 +117,7 @@ interface Utf8 {
 }
 
 /** A few payloads, as they came. */
-class Loose {
+class Loose implements Payloads {
   readonly overhead = LOOSE_OVERHEAD
   readonly size: number
   readonly #data: readonly string[]
@@ -107,7 +141,7 @@ class Loose {
 }
 
 /** Many payloads as UTF-8 in one piece. Their lengths as text are kept only where they differ. */
-class Packed {
+class Packed implements Payloads {
   readonly overhead = PACKED_OVERHEAD
   readonly size: number
   readonly #bytes: Bytes
@@ -142,6 +176,37 @@ class Packed {
   }
 }
 
+/** Payloads that lie in frames. */
+class Framed implements Payloads {
+  readonly overhead = FRAMED_OVERHEAD
+  readonly size: number
+  readonly #run: FramedRun
+  readonly #from: number
+  readonly #count: number
+
+  constructor (run: FramedRun, from: number, count: number) {
+    this.#run = run
+    this.#from = from
+    this.#count = count
+    this.size = run.sizeOf(from, count)
+  }
+
+  get utf8 (): Utf8 {
+    const bytes = Buffer.allocUnsafe(this.size)
+    const ends = new Uint32Array(this.#count)
+    this.#run.gather(this.#from, this.#count, bytes, ends)
+    return { bytes, ends }
+  }
+
+  at (index: number): string {
+    return this.#run.textAt(this.#from + index)
+  }
+
+  sizeAt (index: number): number {
+    return this.#run.sizeAt(this.#run.firstSeq + this.#from + index)
+  }
+}
+
 /** What Node's own streams use: `write()` and `toString()` without the checks of their arguments, which are right here. */
 type Bytes = Buffer & {
   utf8Write (text: string, offset: number): number
@@ -156,4 +221,9 @@ function byteEnds (data: readonly string[]): Uint32Array {
 
 function startOf (ends: Uint32Array, index: number): number {
   return index === 0 ? 0 : ends[index - 1] as number // within the block
+}
+
+function columnOf<T> (column: readonly (T | undefined)[] | undefined, from: number, count: number): readonly (T | undefined)[] | undefined {
+  const part = column?.slice(from, from + count)
+  return part?.some((value) => value !== undefined) === true ? part : undefined
 }

@@ -23,7 +23,7 @@ export class EventList {
       if (list.data.length === 0) firstSeq = event.seq
       list.add(event.data, event)
     }
-    return new EventBlock(firstSeq, list)
+    return EventBlock.of(firstSeq, list)
   }
 
   add (data: string, { event, level, isLine }: Omit<EventInit, 'data'>): void {

@@ -1,5 +1,6 @@
 import type { Slabs } from './slabs.ts'
 import type { Spans } from './spans.ts'
+import type { TopicLog } from './topic-log.ts'
 
 /** Characters, and frames, that are written together. Larger batches would leave more of each slab empty. */
 const BATCH_SIZE = 8 * 1024
@@ -17,24 +18,30 @@ const tails = new Uint32Array(BATCH_FRAMES)
 export class FrameBatch {
   readonly #slabs: Slabs
   readonly #spans: Spans
+  readonly #log: TopicLog
   #text = ''
+  #areAsTheyAre = true
   #count = 0
 
-  constructor (slabs: Slabs, spans: Spans) {
+  /** @param log told where payloads lie that stand in their frames as they are */
+  constructor (slabs: Slabs, spans: Spans, log: TopicLog) {
     this.#slabs = slabs
     this.#spans = spans
+    this.#log = log
   }
 
-  add (head: string, data: string, tail: string): void {
+  /** `isAsItIs`: the data is the event's own payload. */
+  add (head: string, data: string, tail: string, isAsItIs: boolean): void {
     const start = this.#text.length
     const size = head.length + data.length + tail.length
     // Before, so that one large frame has its slab to itself and does not take small ones along.
     if (start > 0 && start + size > BATCH_SIZE) {
       this.flush()
-      this.add(head, data, tail)
+      this.add(head, data, tail, isAsItIs)
       return
     }
     const at = this.#count++
+    if (!isAsItIs) this.#areAsTheyAre = false
     this.#text += head + data + tail
     heads[at] = start + head.length
     tails[at] = start + size - tail.length
@@ -47,11 +54,16 @@ export class FrameBatch {
     const count = this.#count
     if (count === 0) return
     const start = this.#slabs.end
+    const firstSeq = this.#spans.next
     const isAscii = this.#slabs.append(text) === text.length
+    const slab = this.#slabs.newest
+    const areAsTheyAre = this.#areAsTheyAre
     this.#text = ''
     this.#count = 0
+    this.#areAsTheyAre = true
     if (isAscii) this.#pushAscii(start, count)
     else this.#push(text, start, count)
+    if (isAscii && areAsTheyAre && slab !== undefined) this.#log.adopt(firstSeq, count, slab, { offset: start - slab.start, starts: heads, ends: tails })
   }
 
   #pushAscii (start: number, count: number): void {

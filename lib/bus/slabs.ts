@@ -1,10 +1,17 @@
 const FIRST_SLAB = 4 * 1024
 const FULL_SLAB = 64 * 1024
+/** Bytes of a sealed slab that may stay unused. */
+const MAX_WASTE = 512
 
 /** What Node's own streams write text with: `write()` without the checks of its arguments, which every caller here has made. */
-type Bytes = Buffer & { utf8Write (text: string, offset: number): number }
+type Bytes = Buffer & {
+  utf8Write (text: string, offset: number): number
+  latin1Slice (start: number, end: number): string
+}
 
-interface Slab {
+/** One piece of a view's bytes. */
+export interface Slab {
+  /** Replaced when it grows or is sealed, by one that begins with the same. */
   bytes: Bytes
   /** Offset of its first byte in the stream. */
   readonly start: number
@@ -28,6 +35,21 @@ export class Slabs {
     const size = text.length * 3 <= this.#room ? text.length : Buffer.byteLength(text)
     const slab = this.#reserve(size)
     return this.#wrote(slab, slab.bytes.utf8Write(text, slab.used))
+  }
+
+  /** The slab that was written last. */
+  get newest (): Slab | undefined {
+    return this.#slabs[this.#slabs.length - 1]
+  }
+
+  /** Gives back what memory the newest slab has too much: hardly anything more is written. */
+  seal (): void {
+    const slab = this.newest
+    this.#room = 0
+    if (slab === undefined || slab.bytes.length - slab.used < MAX_WASTE) return
+    const bytes = allocate(slab.used)
+    slab.bytes.copy(bytes, 0, 0, slab.used)
+    slab.bytes = bytes
   }
 
   /** Appends one frame whose payload is bytes; returns the bytes written. */

@@ -1,6 +1,8 @@
 import type { BusEvent, EventInit } from './event.ts'
 import { EventBlock } from './event-block.ts'
 import { EventList } from './event-list.ts'
+import { FramedRun, type Places } from './framed-run.ts'
+import type { Slab } from './slabs.ts'
 
 /** Events, and characters of payload, that a block takes. */
 const BLOCK_EVENTS = 256
@@ -15,9 +17,14 @@ export interface PastLife {
   readonly last: number
 }
 
+type Piece = EventBlock | FramedRun
+
 const NO_LIVES: readonly PastLife[] = []
 
-/** The canonical events of one topic: in blocks as far as somebody has asked for blocks, the newer ones one by one; nothing at all until the first append. */
+/**
+ * The canonical events of one topic: where they were framed as they are, in the frames; otherwise in blocks as far as somebody has asked for blocks;
+ * the newer ones one by one. Nothing at all until the first append.
+ */
 export class TopicLog {
   /** Of the life that goes on. */
   epoch: string
@@ -36,11 +43,11 @@ export class TopicLog {
   #past = NO_LIVES
   /** First sequence of the present life. */
   #since = 1
-  #blocks: (EventBlock | undefined)[] = []
-  /** Index of the oldest block that is kept. */
+  #pieces: (Piece | undefined)[] = []
+  /** Index of the oldest piece that is kept. */
   #head = 0
-  /** The block that was asked for last: reading goes on in it mostly. */
-  #recent: EventBlock | undefined
+  /** The piece that was asked for last: reading goes on in it mostly. */
+  #recent: Piece | undefined
   #tail = new EventList()
   /** Sequence of the first event in the tail; those before `oldest` are empty places. */
   #tailFirst: number
@@ -92,12 +99,12 @@ export class TopicLog {
 
   /** The event of a sequence that is kept. */
   at (seq: number): BusEvent {
-    return seq >= this.#tailFirst ? this.#tail.at(seq - this.#tailFirst, seq) : this.#blockOf(seq).at(seq) // callers stay within [oldest, last]
+    return seq >= this.#tailFirst ? this.#tail.at(seq - this.#tailFirst, seq) : this.#pieceOf(seq).at(seq) // callers stay within [oldest, last]
   }
 
   /** Length of the payload of an event that is kept. */
   sizeAt (seq: number): number {
-    return seq >= this.#tailFirst ? (this.#tail.data[seq - this.#tailFirst] as string).length : this.#blockOf(seq).sizeAt(seq)
+    return seq >= this.#tailFirst ? (this.#tail.data[seq - this.#tailFirst] as string).length : this.#pieceOf(seq).sizeAt(seq)
   }
 
   /** The events that follow a sequence, in one piece: a block that is there, its rest, or one that is made of what is newer than every block. */
@@ -105,8 +112,31 @@ export class TopicLog {
     const first = Math.max(seq + 1, this.oldest)
     if (first > this.last) return undefined
     while (first >= this.#tailFirst) this.#pack()
-    const block = this.#blockOf(first)
-    return first === block.firstSeq ? block : EventList.blockOf(this.#between(first, block.lastSeq))
+    const piece = this.#pieceOf(first)
+    if (piece instanceof FramedRun) return piece.block(first)
+    return first === piece.firstSeq ? piece : EventList.blockOf(this.#between(first, piece.lastSeq))
+  }
+
+  /** The payloads of so many events from a sequence on lie in a slab: those that stood alone until now need not be kept any more. */
+  adopt (firstSeq: number, count: number, slab: Slab, places: Places): void {
+    this.#cutTail()
+    const skipped = this.#tailFirst - firstSeq
+    // An older view was first, or this one began later.
+    if (skipped < 0 || skipped >= count) return
+    for (let from = skipped; from < count;) {
+      const newest = this.#pieces[this.#pieces.length - 1]
+      let run = newest instanceof FramedRun && newest.slab === slab && newest.lastSeq + 1 === firstSeq + from ? newest : undefined
+      let taken = run?.take(this.#tail, places, { from, to: count, skipped }) ?? 0
+      if (taken === 0) {
+        run = new FramedRun(firstSeq + from, slab)
+        this.#pieces.push(run)
+        taken = run.take(this.#tail, places, { from, to: count, skipped })
+      }
+      from += taken
+    }
+    this.#tailFirst = firstSeq + count
+    this.#tail.take(count - skipped)
+    if (this.#tail.data.length === 0) this.#tail = new EventList()
   }
 
   dropOldest (): void {
@@ -114,12 +144,12 @@ export class TopicLog {
     this.bytes -= this.sizeAt(seq) // only called while size > 0
     this.oldest++
     if (seq >= this.#tailFirst) this.#dropFromTail(seq)
-    else if (this.oldest > this.#blockOf(seq).lastSeq) this.#dropBlock()
+    else if (this.oldest > this.#pieceOf(seq).lastSeq) this.#dropPiece()
   }
 
   /** Gives all memory back; it holds nothing. */
   release (): void {
-    this.#blocks = []
+    this.#pieces = []
     this.#tail = new EventList()
     this.#head = this.bytes = 0
     this.#recent = undefined
@@ -139,7 +169,7 @@ export class TopicLog {
       size += (data[count] as string).length // within length
       if (count > 0 && size > BLOCK_SIZE) break
     }
-    this.#blocks.push(new EventBlock(this.#tailFirst, this.#tail.take(count)))
+    this.#pieces.push(EventBlock.of(this.#tailFirst, this.#tail.take(count)))
     this.#tailFirst += count
     if (data.length === 0) this.#tail = new EventList()
   }
@@ -155,26 +185,26 @@ export class TopicLog {
     this.#tailFirst = this.oldest
   }
 
-  #dropBlock (): void {
-    this.#blocks[this.#head++] = undefined
+  #dropPiece (): void {
+    this.#pieces[this.#head++] = undefined
     this.#recent = undefined
-    if (this.#head < CUT || this.#head * 2 < this.#blocks.length) return
-    this.#blocks = this.#blocks.slice(this.#head)
+    if (this.#head < CUT || this.#head * 2 < this.#pieces.length) return
+    this.#pieces = this.#pieces.slice(this.#head)
     this.#head = 0
   }
 
-  /** The block that holds a sequence. */
-  #blockOf (seq: number): EventBlock {
+  /** The piece that holds a sequence. */
+  #pieceOf (seq: number): Piece {
     const recent = this.#recent
     if (recent !== undefined && seq >= recent.firstSeq && seq <= recent.lastSeq) return recent
     let low = this.#head
-    let high = this.#blocks.length - 1
+    let high = this.#pieces.length - 1
     while (low < high) {
       const middle = (low + high) >>> 1
-      if ((this.#blocks[middle] as EventBlock).lastSeq < seq) low = middle + 1 // from #head on there is a block in each place
+      if ((this.#pieces[middle] as Piece).lastSeq < seq) low = middle + 1 // from #head on there is a piece in each place
       else high = middle
     }
-    const found = this.#recent = this.#blocks[low] as EventBlock // callers stay within what is kept
+    const found = this.#recent = this.#pieces[low] as Piece // callers stay within what is kept
     return found
   }
 }

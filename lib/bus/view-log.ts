@@ -55,15 +55,16 @@ export class ViewLog {
     const position = this.#position
     if (spans.next < log.oldest) this.#restart()
     const start = slabs.end
-    const batch = new FrameBatch(slabs, spans)
+    const batch = new FrameBatch(slabs, spans, log)
     let seq = spans.next
     while (seq <= log.last) { // once a life, so mostly once
       const { epoch, last } = log.pastAt(seq) ?? log
       position.epoch = epoch
       for (; seq <= last; seq++) {
         position.prevSeq = this.#prevSeq
-        const frame = view.frame(log.at(seq), position)
-        if (frame !== undefined && typeof frame.data === 'string') batch.add(frame.head, frame.data, frame.tail)
+        const event = log.at(seq)
+        const frame = view.frame(event, position)
+        if (frame !== undefined && typeof frame.data === 'string') batch.add(frame.head, frame.data, frame.tail, frame.data === event.data)
         else {
           batch.flush()
           if (frame === undefined) spans.push(slabs.end, 0, 0)
@@ -73,6 +74,8 @@ export class ViewLog {
       }
     }
     batch.flush()
+    // Nothing follows.
+    if (log.ended) slabs.seal()
     return slabs.end - start
   }
 
