@@ -63,8 +63,10 @@ function rowsOf (workload: Workload, outcome: Outcome): string[][] {
 }
 
 function rowOf (peer: string, metric: Metric, measured: Measured): string[] {
-  const bars = measured.bars.map((bar) =>
-    `bar ${metric.better === 'higher' ? '>=' : '<='} ${bar.limit}${bar.of === 'ratio' ? 'x' : ''}: ${bar.verdict}`)
+  const bars = measured.bars.map(({ of, to, limit, figure, verdict }) => {
+    const than = to === undefined ? '' : ` ${to} (${formatSpread(figure, 2)})`
+    return `bar ${metric.better === 'higher' ? '>=' : '<='} ${limit}${of === 'ratio' ? 'x' : ''}${than}: ${verdict}`
+  })
   return [
     peer,
     metric.label,

@@ -53,13 +53,12 @@ async function runWorkload (workload: Workload, peers: readonly Peer[], size: Si
       progress(`${workload.id} ${rep}/${reps} ${peer.name}: ${JSON.stringify(trial.kind === 'measured' ? trial.figures : trial.reason)}`)
     }
   }
-  const anchor = trials.get(ANCHOR) ?? []
   return {
     workload: workload.id,
     size: workload.describe(size),
     reps,
     machine,
-    outcomes: peers.map((peer) => outcomeOf(workload, peer.name, trials.get(peer.name) ?? [], anchor))
+    outcomes: peers.map((peer) => outcomeOf(workload, peer.name, trials))
   }
 }
 
