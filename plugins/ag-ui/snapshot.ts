@@ -35,6 +35,7 @@ export function initialFold (input: NormalisedInput, profile: Profile = resolveP
 
 /** Takes one event of the run's log into the fold, which it changes and returns. @param data the event's JSON, as this plugin wrote it */
 export function stepFold (fold: TranscriptFold, data: string): TranscriptFold {
+  if (appendsText(fold, data)) return fold
   // Only this plugin writes the log of its runs, and the guard let nothing else pass.
   const event = JSON.parse(data) as AgUiEvent
   apply(fold, event)
@@ -58,6 +59,23 @@ export function snapshotEvents (fold: TranscriptFold): AgUiEvent[] {
     ...calls,
     ...fold.terminal === undefined ? [] : [fold.terminal]
   ]
+}
+
+const TEXT_DELTA = '{"type":"TEXT_MESSAGE_CONTENT","messageId":"'
+const DELTA = '","delta":"'
+const END = '"}'
+
+/** What nearly all of a log is, a plain delta of the last message, is taken without parsing; answers whether it was that. */
+function appendsText ({ messages }: TranscriptFold, data: string): boolean {
+  const message = messages[messages.length - 1]
+  if (message === undefined || message.role === 'activity' || typeof message.content !== 'string') return false
+  const idEnd = TEXT_DELTA.length + message.id.length
+  if (!data.startsWith(TEXT_DELTA) || !data.startsWith(message.id, TEXT_DELTA.length) || !data.startsWith(DELTA, idEnd) || !data.endsWith(END)) return false
+  const text = data.slice(idEnd + DELTA.length, -END.length)
+  // An escape, or a member behind the delta.
+  if (text.includes('"') || text.includes('\\')) return false
+  message.content += text
+  return true
 }
 
 function apply (fold: TranscriptFold, event: AgUiEvent): void {

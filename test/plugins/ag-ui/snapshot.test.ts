@@ -1,4 +1,5 @@
 import t from 'tap'
+import fc from 'fast-check'
 import { type AgUiEvent } from '../../../plugins/ag-ui/event-schemas.ts'
 import { applyPatch } from '../../../plugins/ag-ui/json-patch.ts'
 import { type NormalisedInput } from '../../../plugins/ag-ui/schemas.ts'
@@ -33,6 +34,34 @@ t.test('the fold does not change the request', async (t) => {
   const before = JSON.stringify(given)
   stepFold(initialFold(given), JSON.stringify({ type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'f', parentMessageId: 'a' }))
   t.equal(JSON.stringify(given), before)
+})
+
+const id = fc.constantFrom('m', 'mm', 'm"', 'm\\', '', 'a')
+const event = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('TEXT_MESSAGE_START' as const), messageId: id, role: fc.constant('assistant' as const) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      type: fc.constant('TEXT_MESSAGE_CONTENT' as const),
+      messageId: id,
+      delta: fc.oneof(fc.string({ maxLength: 6 }), fc.constantFrom('"}', '\\', '","delta":"', '\n', 'é', '😀', '\u2028')),
+      metadata: fc.constantFrom({ a: 1 }),
+      subagentRunId: fc.constantFrom('s')
+    }, { requiredKeys: ['type', 'messageId', 'delta'] })
+  },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('TOOL_CALL_START' as const), toolCallId: fc.constantFrom('c', 'd'), toolCallName: fc.constant('f') }) }
+)
+
+t.test('a delta comes to the same whether it was parsed or not', async (t) => {
+  fc.assert(fc.property(fc.array(event, { maxLength: 20 }), (events) => {
+    const [taken, parsed] = [initialFold(input), initialFold(input)]
+    for (const event of events) {
+      stepFold(taken, JSON.stringify(event))
+      // With spaces, which the plugin never writes.
+      stepFold(parsed, JSON.stringify(event, null, 1))
+    }
+    t.strictSame(taken, parsed)
+  }), { numRuns: 500 })
 })
 
 t.test('half a message is in the transcript, and open again', async (t) => {
