@@ -17,7 +17,7 @@ export interface Topic {
   readonly last: number
   /** The stored watermark (R1): how far readers see, unless they read ahead. */
   readonly stored: number
-  /** Bytes that are kept: payloads by their length as text, and the frames of every view. */
+  /** Bytes that count: payloads by their length as text, and the frames of every view. A payload that lies in a frame as it is counts as both and is kept once. */
   readonly bytes: number
   /** Attachments and subscriptions that are open. */
   readonly readers: number
