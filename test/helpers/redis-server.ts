@@ -109,6 +109,8 @@ export class TestRedis {
 
   /** Keeps what is on the disk now, for a `restartAsKept` later: what a machine that fails has not written yet is what came after it. */
   async keepDisk (): Promise<void> {
+    // While it syncs in the background, it lets writes of appended commands wait.
+    while (!(await this.admin.info('persistence')).includes('aof_buffer_length:0\r\n'));
     await cp(join(this.#home, 'appendonlydir'), join(this.#home, 'kept'), { recursive: true, force: true })
   }
 
