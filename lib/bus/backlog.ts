@@ -45,7 +45,8 @@ export class Backlog {
     const most = maxBytes ?? this.#limits.maxBytes
     let to = maxBytes === undefined ? Math.max(log.oldest, log.last - this.#limits.maxEvents + 1) - 1 : log.oldest - 1
     if (this.bytes <= most) return to
-    this.dropUnread()
+    // Short of room, their memory has to be free at once.
+    if (this.dropUnread()) log.unframe()
     let { bytes } = this
     for (let seq = log.oldest; seq <= log.last && (seq <= to || bytes > most); seq++) {
       bytes -= log.sizeAt(seq)
@@ -73,17 +74,26 @@ export class Backlog {
   /** Gives all memory back but that of events which are not stored yet: their owner still needs them. */
   release (): void {
     const { log } = this
-    this.views = []
-    if (log.stored < log.last) while (log.oldest <= log.stored) log.dropOldest()
-    else log.release()
+    this.#dropViews(() => true)
+    if (log.stored === log.last) log.release()
+    else while (log.oldest <= log.stored) log.dropOldest()
     this.bytes = log.bytes
   }
 
   /** Drops encodings that nobody reads; they go before events do. */
-  dropUnread (): void {
-    if (this.views.every((view) => view.readers.isActive)) return
-    this.views = this.views.filter((view) => view.readers.isActive)
+  dropUnread (): boolean {
+    if (!this.#dropViews((view) => !view.readers.isActive)) return false
     this.bytes = this.log.bytes
     for (const view of this.views) this.bytes += view.bytes
+    return true
+  }
+
+  #dropViews (which: (view: ViewLog) => boolean): boolean {
+    const dropped = this.views.filter(which)
+    if (dropped.length === 0) return false
+    this.views = this.views.filter((view) => !dropped.includes(view))
+    // The log, or a store, may keep payloads in their frames.
+    for (const view of dropped) view.seal()
+    return true
   }
 }

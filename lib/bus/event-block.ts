@@ -1,3 +1,5 @@
+import { allocate, type Bytes } from './bytes.ts'
+import type { Columns } from './columns.ts'
 import type { BusEvent } from './event.ts'
 import type { EventList } from './event-list.ts'
 import type { FramedRun } from './framed-run.ts'
@@ -28,7 +30,7 @@ export class EventBlock implements Iterable<BusEvent> {
   readonly #areLines: boolean | undefined
   readonly #payloads: Payloads
 
-  private constructor (firstSeq: number, length: number, payloads: Payloads, { names, levels, areLines }: Extras) {
+  private constructor (firstSeq: number, length: number, payloads: Payloads, { names, levels, areLines }: Columns) {
     this.firstSeq = firstSeq
     this.length = length
     this.#names = names
@@ -48,10 +50,7 @@ export class EventBlock implements Iterable<BusEvent> {
   static framed (run: FramedRun, firstSeq: number): EventBlock {
     const from = firstSeq - run.firstSeq
     const count = run.length - from
-    const { areLines } = run
-    return new EventBlock(firstSeq, count, new Framed(run, from, count), {
-      names: columnOf(run.names, from, count), levels: columnOf(run.levels, from, count), areLines
-    })
+    return new EventBlock(firstSeq, count, new Framed(run, from, count), run.part(from, count))
   }
 
   /** Sequence of the last event. */
@@ -86,11 +85,7 @@ export class EventBlock implements Iterable<BusEvent> {
 }
 
 /** Events that follow each other, one column a member. */
-export interface EventColumns extends Utf8 {
-  /** Names, as many as payloads; absent where no event has one. */
-  readonly names: readonly (string | undefined)[] | undefined
-  readonly levels: readonly (number | undefined)[] | undefined
-}
+export interface EventColumns extends Utf8, Omit<Columns, 'areLines'> {}
 
 /** What the payloads of a block lie in. */
 interface Payloads {
@@ -100,13 +95,6 @@ interface Payloads {
   readonly utf8: Utf8
   at (index: number): string
   sizeAt (index: number): number
-}
-
-/** What else a block is made of. */
-interface Extras {
-  readonly names: readonly (string | undefined)[] | undefined
-  readonly levels: readonly (number | undefined)[] | undefined
-  readonly areLines: boolean
 }
 
 /** Payloads as UTF-8 in one piece. */
@@ -156,7 +144,7 @@ class Packed implements Payloads {
       textEnds[index] = text.length
     }
     this.size = text.length
-    const bytes = this.#bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text)) as Bytes // see Bytes
+    const bytes = this.#bytes = allocate(Buffer.byteLength(text))
     bytes.utf8Write(text, 0)
     this.#ends = bytes.length === text.length ? textEnds : byteEnds(data)
   }
@@ -203,15 +191,8 @@ class Framed implements Payloads {
   }
 
   sizeAt (index: number): number {
-    return this.#run.sizeAt(this.#run.firstSeq + this.#from + index)
+    return this.#run.sizeOf(this.#from + index, 1)
   }
-}
-
-/** What Node's own streams use: `write()` and `toString()` without the checks of their arguments, which are right here. */
-type Bytes = Buffer & {
-  utf8Write (text: string, offset: number): number
-  utf8Slice (start: number, end: number): string
-  latin1Slice (start: number, end: number): string
 }
 
 function byteEnds (data: readonly string[]): Uint32Array {
@@ -221,9 +202,4 @@ function byteEnds (data: readonly string[]): Uint32Array {
 
 function startOf (ends: Uint32Array, index: number): number {
   return index === 0 ? 0 : ends[index - 1] as number // within the block
-}
-
-function columnOf<T> (column: readonly (T | undefined)[] | undefined, from: number, count: number): readonly (T | undefined)[] | undefined {
-  const part = column?.slice(from, from + count)
-  return part?.some((value) => value !== undefined) === true ? part : undefined
 }

@@ -1,18 +1,10 @@
+import { GrowingColumns } from './columns.ts'
 import type { BusEvent, EventInit } from './event.ts'
 import { EventBlock } from './event-block.ts'
 
 /** Events of a log that follow each other, one column a member and no object an event: most have a payload and nothing else. */
-export class EventList {
-  readonly data: string[]
-  /** Names, as many as payloads; absent where no event has one. */
-  names: (string | undefined)[] | undefined
-  levels: (number | undefined)[] | undefined
-  /** Every payload is known to be one line. */
-  areLines = true
-
-  constructor (data: string[] = []) {
-    this.data = data
-  }
+export class EventList extends GrowingColumns {
+  data: string[] = []
 
   /** A block of events given one by one, at least one; their sequences are dense. Where they are a block already, that one. */
   static blockOf (events: Iterable<BusEvent>): EventBlock {
@@ -20,18 +12,14 @@ export class EventList {
     const list = new EventList()
     let firstSeq = 0
     for (const event of events) {
-      if (list.data.length === 0) firstSeq = event.seq
+      if (list.length === 0) firstSeq = event.seq
       list.add(event.data, event)
     }
     return EventBlock.of(firstSeq, list)
   }
 
   add (data: string, { event, level, isLine }: Omit<EventInit, 'data'>): void {
-    if (event !== undefined && this.names === undefined) this.names = this.data.map(() => undefined)
-    if (level !== undefined && this.levels === undefined) this.levels = this.data.map(() => undefined)
-    this.names?.push(event)
-    this.levels?.push(level)
-    if (isLine !== true) this.areLines = false
+    this.note(event, level, isLine === true)
     this.data.push(data)
   }
 
@@ -42,10 +30,13 @@ export class EventList {
 
   /** Takes the first `count` events out, as a list of their own. */
   take (count: number): EventList {
-    const taken = new EventList(this.data.splice(0, count))
+    const taken = new EventList()
+    taken.data = this.data.splice(0, count)
     taken.names = this.names?.splice(0, count)
     taken.levels = this.levels?.splice(0, count)
     taken.areLines = this.areLines
+    taken.length = count
+    this.length -= count
     return taken
   }
 }

@@ -1,11 +1,8 @@
-import { EventBlock } from './event-block.ts'
+import { GrowingColumns, MAX_EVENTS, MAX_SIZE } from './columns.ts'
 import type { BusEvent } from './event.ts'
 import type { EventList } from './event-list.ts'
 import type { Slab } from './slabs.ts'
 
-/** Events, and bytes of payload, that a run takes. */
-const MAX_EVENTS = 256
-const MAX_SIZE = 32 * 1024
 const FIRST_CAPACITY = 8
 const GROWTH = 4
 
@@ -21,19 +18,16 @@ export interface Places {
  * Events of one log that follow each other and whose payloads lie in the frames that a view has made of them: what was framed is kept once,
  * outside of the heap. It grows at its end; what is in it never changes. All of it is ASCII.
  */
-export class FramedRun {
+export class FramedRun extends GrowingColumns {
   readonly firstSeq: number
   readonly slab: Slab
-  length = 0
   /** Bytes of all payloads, which is their length as text. */
-  size = 0
-  areLines = true
-  names: (string | undefined)[] | undefined
-  levels: (number | undefined)[] | undefined
+  #size = 0
   #starts = new Uint32Array(FIRST_CAPACITY)
   #ends = new Uint32Array(FIRST_CAPACITY)
 
   constructor (firstSeq: number, slab: Slab) {
+    super()
     this.firstSeq = firstSeq
     this.slab = slab
   }
@@ -42,28 +36,20 @@ export class FramedRun {
     return this.firstSeq + this.length - 1
   }
 
-  /** Takes events from the place `from` on, as many as fit; the list begins with that at `skipped`. Returns how many. */
-  take (list: EventList, { offset, starts, ends }: Places, { from, to, skipped }: { readonly from: number, readonly to: number, readonly skipped: number }): number {
-    const count = to - from
-    let taken = 0
-    while (taken < count) {
+  /** Adds the first events of a list, as many as fit of those whose places are `[from, to)`; returns how many. */
+  add (list: EventList, { offset, starts, ends }: Places, from: number, to: number): number {
+    for (let place = from; place < to; place++) {
+      const start = starts[place] as number // within both
+      const end = ends[place] as number
       const index = this.length
-      const start = starts[from + taken] as number // within count
-      const end = ends[from + taken] as number
-      if (index > 0 && (index === MAX_EVENTS || this.size + end - start > MAX_SIZE)) break
+      if (index > 0 && (index === MAX_EVENTS || this.#size + end - start > MAX_SIZE)) return place - from
       if (index === this.#starts.length) this.#grow()
       this.#starts[index] = offset + start
       this.#ends[index] = offset + end
-      this.size += end - start
-      const name = list.names?.[from + taken - skipped]
-      const level = list.levels?.[from + taken - skipped]
-      if (name !== undefined || this.names !== undefined) (this.names ??= nothing(index)).push(name)
-      if (level !== undefined || this.levels !== undefined) (this.levels ??= nothing(index)).push(level)
-      this.length++
-      taken++
+      this.#size += end - start
+      this.note(list.names?.[place - from], list.levels?.[place - from], list.areLines)
     }
-    if (taken > 0 && !list.areLines) this.areLines = false
-    return taken
+    return to - from
   }
 
   at (seq: number): BusEvent {
@@ -76,8 +62,7 @@ export class FramedRun {
   }
 
   sizeAt (seq: number): number {
-    const index = seq - this.firstSeq
-    return (this.#ends[index] as number) - (this.#starts[index] as number) // the caller stays within
+    return this.sizeOf(seq - this.firstSeq, 1)
   }
 
   /** Bytes of the payloads of `count` events from an index on. */
@@ -97,11 +82,6 @@ export class FramedRun {
     }
   }
 
-  /** The events from a sequence on, as they are now. */
-  block (firstSeq: number): EventBlock {
-    return EventBlock.framed(this, firstSeq)
-  }
-
   #grow (): void {
     const capacity = this.#starts.length * GROWTH
     const [starts, ends] = [new Uint32Array(capacity), new Uint32Array(capacity)]
@@ -110,8 +90,4 @@ export class FramedRun {
     this.#starts = starts
     this.#ends = ends
   }
-}
-
-function nothing (count: number): undefined[] {
-  return Array.from({ length: count }, () => undefined)
 }

@@ -1,13 +1,9 @@
+import { allocate, type Bytes } from './bytes.ts'
+
 const FIRST_SLAB = 4 * 1024
 const FULL_SLAB = 64 * 1024
 /** Bytes of a sealed slab that may stay unused. */
 const MAX_WASTE = 512
-
-/** What Node's own streams write text with: `write()` without the checks of its arguments, which every caller here has made. */
-type Bytes = Buffer & {
-  utf8Write (text: string, offset: number): number
-  latin1Slice (start: number, end: number): string
-}
 
 /** One piece of a view's bytes. */
 export interface Slab {
@@ -42,14 +38,14 @@ export class Slabs {
     return this.#slabs[this.#slabs.length - 1]
   }
 
-  /** Gives back what memory the newest slab has too much: hardly anything more is written. */
+  /** Gives back what memory the newest slab has too much; for when nothing more is written. */
   seal (): void {
     const slab = this.newest
-    this.#room = 0
     if (slab === undefined || slab.bytes.length - slab.used < MAX_WASTE) return
     const bytes = allocate(slab.used)
     slab.bytes.copy(bytes, 0, 0, slab.used)
     slab.bytes = bytes
+    this.#room = 0
   }
 
   /** Appends one frame whose payload is bytes; returns the bytes written. */
@@ -90,7 +86,7 @@ export class Slabs {
   }
 
   #reserve (size: number): Slab {
-    const slab = this.#slabs[this.#slabs.length - 1]
+    const slab = this.newest
     if (slab === undefined) return this.#open(Math.max(FIRST_SLAB, size))
     if (size <= this.#room) return slab
     const needed = slab.used + size
@@ -114,8 +110,4 @@ export class Slabs {
     this.#room = bytes.length - slab.used
     return slab
   }
-}
-
-function allocate (capacity: number): Bytes {
-  return Buffer.allocUnsafeSlow(capacity) as Bytes // utf8Write is on every Buffer's prototype and absent from its types
 }

@@ -1,12 +1,10 @@
+import { MAX_EVENTS, MAX_SIZE } from './columns.ts'
 import type { BusEvent, EventInit } from './event.ts'
 import { EventBlock } from './event-block.ts'
 import { EventList } from './event-list.ts'
 import { FramedRun, type Places } from './framed-run.ts'
 import type { Slab } from './slabs.ts'
 
-/** Events, and characters of payload, that a block takes. */
-const BLOCK_EVENTS = 256
-const BLOCK_SIZE = 32 * 1024
 /** Empty places before a list is cut: not for each of them. */
 const CUT = 64
 
@@ -113,30 +111,34 @@ export class TopicLog {
     if (first > this.last) return undefined
     while (first >= this.#tailFirst) this.#pack()
     const piece = this.#pieceOf(first)
-    if (piece instanceof FramedRun) return piece.block(first)
+    if (piece instanceof FramedRun) return EventBlock.framed(piece, first)
     return first === piece.firstSeq ? piece : EventList.blockOf(this.#between(first, piece.lastSeq))
   }
 
   /** The payloads of so many events from a sequence on lie in a slab: those that stood alone until now need not be kept any more. */
   adopt (firstSeq: number, count: number, slab: Slab, places: Places): void {
     this.#cutTail()
-    const skipped = this.#tailFirst - firstSeq
     // An older view was first, or this one began later.
-    if (skipped < 0 || skipped >= count) return
-    for (let from = skipped; from < count;) {
+    if (firstSeq > this.#tailFirst) return
+    for (let from = this.#tailFirst - firstSeq; from < count; from = this.#tailFirst - firstSeq) {
       const newest = this.#pieces[this.#pieces.length - 1]
-      let run = newest instanceof FramedRun && newest.slab === slab && newest.lastSeq + 1 === firstSeq + from ? newest : undefined
-      let taken = run?.take(this.#tail, places, { from, to: count, skipped }) ?? 0
-      if (taken === 0) {
-        run = new FramedRun(firstSeq + from, slab)
+      const goesOn = newest instanceof FramedRun && newest.slab === slab && newest.lastSeq + 1 === this.#tailFirst
+      let added = goesOn ? newest.add(this.#tail, places, from, count) : 0
+      if (added === 0) {
+        const run = new FramedRun(this.#tailFirst, slab)
         this.#pieces.push(run)
-        taken = run.take(this.#tail, places, { from, to: count, skipped })
+        added = run.add(this.#tail, places, from, count)
       }
-      from += taken
+      this.#takeTail(added)
     }
-    this.#tailFirst = firstSeq + count
-    this.#tail.take(count - skipped)
-    if (this.#tail.data.length === 0) this.#tail = new EventList()
+  }
+
+  /** Takes what lies in frames out of them, so that their memory is free: for when the view that made them goes before its events do. */
+  unframe (): void {
+    this.#pieces = this.#pieces.slice(this.#head).map((piece) =>
+      piece instanceof FramedRun ? EventList.blockOf(this.#between(Math.max(piece.firstSeq, this.oldest), piece.lastSeq)) : piece)
+    this.#head = 0
+    this.#recent = undefined
   }
 
   dropOldest (): void {
@@ -165,13 +167,19 @@ export class TopicLog {
     this.#cutTail()
     const { data } = this.#tail
     let count = 0
-    for (let size = 0; count < data.length && count < BLOCK_EVENTS; count++) {
+    for (let size = 0; count < data.length && count < MAX_EVENTS; count++) {
       size += (data[count] as string).length // within length
-      if (count > 0 && size > BLOCK_SIZE) break
+      if (count > 0 && size > MAX_SIZE) break
     }
-    this.#pieces.push(EventBlock.of(this.#tailFirst, this.#tail.take(count)))
+    this.#pieces.push(EventBlock.of(this.#tailFirst, this.#takeTail(count)))
+  }
+
+  /** Takes the first events out of the tail. */
+  #takeTail (count: number): EventList {
+    const taken = this.#tail.take(count)
     this.#tailFirst += count
-    if (data.length === 0) this.#tail = new EventList()
+    if (this.#tail.length === 0) this.#tail = new EventList()
+    return taken
   }
 
   #dropFromTail (seq: number): void {
@@ -180,9 +188,7 @@ export class TopicLog {
   }
 
   #cutTail (): void {
-    if (this.oldest <= this.#tailFirst) return
-    this.#tail.take(this.oldest - this.#tailFirst)
-    this.#tailFirst = this.oldest
+    if (this.oldest > this.#tailFirst) this.#takeTail(this.oldest - this.#tailFirst)
   }
 
   #dropPiece (): void {

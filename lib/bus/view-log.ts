@@ -74,9 +74,12 @@ export class ViewLog {
       }
     }
     batch.flush()
-    // Nothing follows.
-    if (log.ended) slabs.seal()
     return slabs.end - start
+  }
+
+  /** Gives back what memory is not used: nothing follows, but somebody may keep what is there. */
+  seal (): void {
+    this.#slabs.seal()
   }
 
   #encodeBytes (head: string, data: Uint8Array, tail: string): void {
