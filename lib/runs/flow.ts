@@ -29,8 +29,6 @@ export interface FlowControlOptions {
 /** Decides, event by event, whether an execution may tell something and whether its agent has to wait. */
 export class FlowControl {
   readonly #options: FlowControlOptions
-  readonly #burst: Burst
-  readonly #log: RunLog
   #count = 0
   /** Events that may still pass unseen, in which stretch of work, up to which size of the log. */
   #unseen = 0
@@ -42,8 +40,6 @@ export class FlowControl {
 
   constructor (options: FlowControlOptions) {
     this.#options = options
-    this.#burst = options.burst
-    this.#log = options.log
   }
 
   /** Before an event: nothing is told under a lease that may have run out (R8). */
@@ -102,13 +98,15 @@ export class FlowControl {
 
   /** The event loop has not had its turn since the last look, and little has come. */
   get #isUnseen (): boolean {
-    return this.#unseen > 0 && this.#stretch === this.#burst.stretch && this.#log.size < this.#maxSize
+    const { burst, log } = this.#options
+    return this.#unseen > 0 && this.#stretch === burst.stretch && log.size < this.#maxSize
   }
 
   #closeEyes (): void {
+    const { burst, log } = this.#options
     this.#unseen = UNSEEN_EVENTS
-    this.#stretch = this.#burst.stretch
-    this.#maxSize = this.#log.size + UNSEEN_SIZE
+    this.#stretch = burst.stretch
+    this.#maxSize = log.size + UNSEEN_SIZE
   }
 
   #awaitCaller (ready: Promise<void>): Promise<void> {

@@ -161,6 +161,103 @@ t.test('what is due is done in order before anything else is asked', async (t) =
   t.equal(flow.blocked(), undefined)
 })
 
+/** Flow control of an agent that yields briskly, which counts its looks at the clock, the lease, the caller and the store. */
+function brisk (): { readonly flow: FlowControl, readonly log: { size: number, isFull: boolean }, readonly burst: { stretch: number, isBrisk: boolean }, readonly seen: Record<string, number> } {
+  const seen = { clock: 0, lease: 0, caller: 0, store: 0, full: 0 }
+  const burst = { stretch: 1, isBrisk: true, clock: () => ++seen.clock, isOver: () => false, nextTurn: async () => {} }
+  const log = {
+    size: 0, isFull: false, tick () {}, topic: { ready () { seen.caller++ } }, storeReady () { seen.store++ }
+  }
+  const flow = new FlowControl({
+    burst, log, patienceMs: 1_000, writeTimeoutMs: 1_000, lease: { isCurrent: () => { seen.lease++; return true } }, onFull: () => { seen.full++ }
+  } as unknown as FlowControlOptions)
+  return { flow, log, burst, seen }
+}
+
+/** So many events, none of which waits. */
+function pass (t: Test, flow: FlowControl, events: number): void {
+  for (let n = 0; n < events; n++) {
+    t.equal(flow.guard(), undefined)
+    t.equal(flow.blocked(), undefined)
+  }
+}
+
+t.test('one look at everything serves eight more events that come briskly', async (t) => {
+  const { flow, seen } = brisk()
+  pass(t, flow, 1 + 8)
+  t.strictSame(seen, { clock: 2, lease: 1, caller: 1, store: 1, full: 0 })
+  pass(t, flow, 1)
+  t.strictSame(seen, { clock: 4, lease: 2, caller: 2, store: 2, full: 0 })
+})
+
+for (const [what, change] of [
+  ['the event loop had its turn', ({ burst }) => { burst.stretch++ }],
+  ['4 KB have come', ({ log }) => { log.size += 4 * 1024 }]
+] as readonly (readonly [string, (flow: ReturnType<typeof brisk>) => void])[]) {
+  t.test(`everything is looked at again when ${what}`, async (t) => {
+    const made = brisk()
+    pass(t, made.flow, 3)
+    change(made)
+    pass(t, made.flow, 1)
+    t.strictSame(made.seen, { clock: 4, lease: 2, caller: 2, store: 2, full: 0 })
+  })
+}
+
+t.test('everything is looked at for each event that does not come briskly', async (t) => {
+  const { flow, burst, seen } = brisk()
+  burst.isBrisk = false
+  pass(t, flow, 5)
+  t.strictSame(seen, { clock: 10, lease: 5, caller: 5, store: 5, full: 0 })
+})
+
+t.test('what is due is not put off by events that pass unseen, and a barrier that is full is seen after them', async (t) => {
+  const { flow, log, seen } = brisk()
+  const done: string[] = []
+  pass(t, flow, 3)
+  t.equal(flow.guard(), undefined)
+  flow.after(async () => { done.push('a') })
+  await flow.blocked()
+  t.same(done, ['a'])
+  pass(t, flow, 1)
+  log.isFull = true
+  pass(t, flow, 8)
+  t.equal(seen['full'], 0)
+  pass(t, flow, 1)
+  t.equal(seen['full'], 1)
+  flow.end()
+  flow.after(async () => { done.push('made up') })
+  pass(t, flow, 20)
+  t.same(done, ['a'])
+})
+
+t.test('two hundred and fifty-six events are the most before others have their turn', async (t) => {
+  const { flow } = brisk()
+  pass(t, flow, 255)
+  t.equal(flow.guard(), undefined)
+  t.type(flow.blocked(), Promise)
+})
+
+t.test('a time stamp is as of the last look at the clock, and the present where nothing is under way', async (t) => {
+  const { now } = Date
+  t.teardown(() => { Date.now = now })
+  const burst = new Burst()
+  const at = (ms: number): string => {
+    Date.now = () => ms
+    return burst.timestamp()
+  }
+  t.equal(at(1_000), '1970-01-01T00:00:01.000Z')
+  t.equal(at(2_000), '1970-01-01T00:00:02.000Z')
+  burst.isOver(burst.clock())
+  t.equal(at(3_000), '1970-01-01T00:00:03.000Z')
+  t.equal(at(4_000), '1970-01-01T00:00:03.000Z')
+  burst.clock()
+  t.equal(at(5_000), '1970-01-01T00:00:05.000Z')
+  const { stretch } = burst
+  await new Promise((resolve) => { setImmediate(resolve) })
+  t.equal(burst.stretch, stretch + 1)
+  t.equal(at(6_000), '1970-01-01T00:00:06.000Z')
+})
+
 t.test('a stretch of work is over after five milliseconds, and the next begins with the event loop', async (t) => {
   const burst = new Burst()
   t.equal(burst.isOver(0), false)
