@@ -3,6 +3,9 @@ const SEPARATORS = /[\u0085\u2028\u2029]/g
 // Everything that JSON or one line escapes; surrogates too, because a lone half must not reach UTF-8.
 const SPECIAL = /["\\\u0000-\u001f\u0085\u2028\u2029\ud800-\udfff]/ // eslint-disable-line no-control-regex
 
+// Called, the engine makes one comparison of it within a loop over keys; `Object.hasOwn` it always calls.
+const { hasOwnProperty: hasOwn } = Object.prototype
+
 /** Characters up to which a loop over a text is faster than a regular expression. */
 const SHORT = 32
 /** For each ASCII character: 1 where JSON has it as it is. */
@@ -73,9 +76,6 @@ function flatLine (value: unknown): string | undefined {
   }
   return text === '' ? '{}' : `${text}}`
 }
-
-// Called, the engine makes one comparison of it within a loop over keys; `Object.hasOwn` it always calls.
-const { hasOwnProperty: hasOwn } = Object.prototype
 
 function scalar (value: unknown): string | undefined {
   switch (typeof value) {

@@ -35,7 +35,8 @@ export function sendHead (reply: SseReply): void {
   const raw = reply.raw as ServerResponse // HTTP/2's has every member used here; only its types say less
   // What is set on the response itself is in `headers` too, and would be sent beside them.
   for (const name of raw.getHeaderNames()) raw.removeHeader(name)
-  const sent: Record<string, number | string | string[]> = {}
+  // No prototype: a header may have any name.
+  const sent = Object.create(null) as Record<string, number | string | string[]>
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined && !LEFT_OUT.has(name)) sent[name] = value
   }

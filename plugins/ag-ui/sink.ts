@@ -12,10 +12,18 @@ export interface DeltaBlock {
   readonly head: string
 }
 
+/** The text of a delta's JSON up to its id, between the id and the delta's own text, and behind that. */
+export const DELTA_START = {
+  TEXT_MESSAGE_CONTENT: '{"type":"TEXT_MESSAGE_CONTENT","messageId":',
+  REASONING_MESSAGE_CONTENT: '{"type":"REASONING_MESSAGE_CONTENT","messageId":',
+  TOOL_CALL_ARGS: '{"type":"TOOL_CALL_ARGS","toolCallId":'
+} as const satisfies Record<DeltaType, string>
+export const DELTA_MIDDLE = ',"delta":"'
+export const DELTA_END = '"}'
+
 /** Prepares the deltas of a message or a call. */
 export function deltaBlock (type: DeltaType, id: string): DeltaBlock {
-  const key = type === 'TOOL_CALL_ARGS' ? 'toolCallId' : 'messageId'
-  return { type, id, head: `{"type":"${type}","${key}":${quoteLine(id)},"delta":"` }
+  return { type, id, head: DELTA_START[type] + quoteLine(id) + DELTA_MIDDLE }
 }
 
 /** The event that a delta of a block is. */
@@ -47,6 +55,6 @@ export class JsonSink implements EventSink {
   }
 
   delta (block: DeltaBlock, delta: string): void {
-    this.emit(isPlain(delta) ? `${block.head}${delta}"}` : `${block.head}${quoteLine(delta).slice(1)}}`, LINE)
+    this.emit(block.head + (isPlain(delta) ? delta : quoteLine(delta).slice(1, -1)) + DELTA_END, LINE)
   }
 }

@@ -3,6 +3,7 @@ import { type Profile, resolveProfile } from './input.ts'
 import { applyPatch } from './json-patch.ts'
 import { legacyMessage, PROTOCOL_VERSION } from './lifecycle.ts'
 import { type AssistantMessage, type Message, type NormalisedInput, type ToolCall } from './schemas.ts'
+import { DELTA_END, DELTA_MIDDLE, DELTA_START } from './sink.ts'
 
 /** Where a client stands that has watched a run from its start. Plain JSON: it is stored beside the run's log (R12). */
 export interface TranscriptFold {
@@ -61,20 +62,18 @@ export function snapshotEvents (fold: TranscriptFold): AgUiEvent[] {
   ]
 }
 
-const TEXT_DELTA = '{"type":"TEXT_MESSAGE_CONTENT","messageId":"'
-const DELTA = '","delta":"'
-const END = '"}'
-
 /** What nearly all of a log is, a plain delta of the last message, is taken without parsing; answers whether it was that. */
 function appendsText ({ messages }: TranscriptFold, data: string): boolean {
   const message = messages[messages.length - 1]
   if (message === undefined || message.role === 'activity' || typeof message.content !== 'string') return false
-  const idEnd = TEXT_DELTA.length + message.id.length
-  if (!data.startsWith(TEXT_DELTA) || !data.startsWith(message.id, TEXT_DELTA.length) || !data.startsWith(DELTA, idEnd) || !data.endsWith(END)) return false
-  const text = data.slice(idEnd + DELTA.length, -END.length)
+  const { TEXT_MESSAGE_CONTENT: text, REASONING_MESSAGE_CONTENT: reasoning } = DELTA_START
+  const start = data.startsWith(text) ? text : data.startsWith(reasoning) ? reasoning : undefined
+  const middle = `"${message.id}"${DELTA_MIDDLE}`
+  if (start === undefined || !data.startsWith(middle, start.length) || !data.endsWith(DELTA_END)) return false
+  const delta = data.slice(start.length + middle.length, -DELTA_END.length)
   // An escape, or a member behind the delta.
-  if (text.includes('"') || text.includes('\\')) return false
-  message.content += text
+  if (delta.includes('"') || delta.includes('\\')) return false
+  message.content += delta
   return true
 }
 

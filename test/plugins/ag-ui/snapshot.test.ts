@@ -39,10 +39,11 @@ t.test('the fold does not change the request', async (t) => {
 const id = fc.constantFrom('m', 'mm', 'm"', 'm\\', '', 'a')
 const event = fc.oneof(
   { weight: 2, arbitrary: fc.record({ type: fc.constant('TEXT_MESSAGE_START' as const), messageId: id, role: fc.constant('assistant' as const) }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('REASONING_MESSAGE_START' as const), messageId: id, role: fc.constant('reasoning' as const) }) },
   {
     weight: 6,
     arbitrary: fc.record({
-      type: fc.constant('TEXT_MESSAGE_CONTENT' as const),
+      type: fc.constantFrom('TEXT_MESSAGE_CONTENT' as const, 'REASONING_MESSAGE_CONTENT' as const),
       messageId: id,
       delta: fc.oneof(fc.string({ maxLength: 6 }), fc.constantFrom('"}', '\\', '","delta":"', '\n', 'é', '😀', '\u2028')),
       metadata: fc.constantFrom({ a: 1 }),
